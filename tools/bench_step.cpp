@@ -27,16 +27,16 @@ struct Options {
 };
 
 /// A run on made-up data as `cnntrain train` would understand it, or the command that is the first word.
-config::ParseResult parse(std::vector<std::string> arguments) {
-    config::Command command = config::Command::train;
+options::ParseResult parse(std::vector<std::string> arguments) {
+    options::Command command = options::Command::train;
     if (!arguments.empty() && !arguments.front().starts_with('-')) {
-        command = config::command_named(arguments.front());
+        command = options::command_named(arguments.front());
         arguments.erase(arguments.begin());
     }
-    arguments.emplace_back(command == config::Command::train ? "--synthetic-data" : "--generated-data");
-    config::ParseResult parsed = tasks::parse_command_line(command, arguments, config::process_environment());
-    config::refuse_unavailable(parsed);
-    train::check_stages(tasks::row_of(parsed), parsed.settings);
+    arguments.emplace_back(command == options::Command::train ? "--synthetic-data" : "--generated-data");
+    options::ParseResult parsed = tasks::parse_command_line(command, arguments, options::process_environment());
+    options::refuse_unavailable(parsed);
+    run::check_stages(tasks::row_of(parsed), parsed.settings);
     return parsed;
 }
 
@@ -51,9 +51,9 @@ struct Bench {
 
     const char* unit() const { return steps.task().columns().unit.many.c_str(); }
 
-    config::ParseResult parsed;
-    train::Host host = {};
-    train::LineSteps steps;
+    options::ParseResult parsed;
+    run::Host host = {};
+    run::LineSteps steps;
 };
 
 void print_head(Bench& bench, const std::vector<std::string>& arguments) {
@@ -108,7 +108,7 @@ void print_share_of_products(Bench& bench) {
     std::printf("convolutions and matrix products take %.0f %% of the time of all operations\n", 100 * products / all);
 }
 
-void run(const Options& options, const std::vector<std::string>& arguments) {
+void time_line(const Options& options, const std::vector<std::string>& arguments) {
     Bench bench(options, arguments);
     print_head(bench, arguments);
     time_steps(bench, options);
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");
     app.allow_extras();
     return cnntrain::run_tool(app, argc, argv, [&] {
-        cnntrain::run(options, app.remaining());
+        cnntrain::time_line(options, app.remaining());
         return 0;
     });
 }

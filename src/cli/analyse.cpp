@@ -20,8 +20,8 @@
 namespace cnntrain::cli {
 namespace {
 
-using checkpoint::Found;
-using checkpoint::kTrustFlag;
+using weights::Found;
+using weights::kTrustFlag;
 
 std::string indices_text(const std::vector<std::int64_t>& indices) {
     constexpr std::size_t kShown = 20;
@@ -32,13 +32,13 @@ std::string indices_text(const std::vector<std::int64_t>& indices) {
 }
 
 /// Prints indices only at the first checkpoint in which a variable has NaNs; later checkpoints show counts.
-void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
+void report_nans(const std::vector<Found>& points, weights::Edited edited) {
     std::set<std::string> seen;
     for (const Found& point : points) {
-        const auto nans = checkpoint::find_nans(posix_files(), point.path, edited);
+        const auto nans = weights::find_nans(posix_files(), point.path, edited);
         std::cout << point.name << ": "
                   << (nans.empty() ? "no NaNs" : "NaNs in " + counted(std::ssize(nans), "variable")) << '\n';
-        for (const checkpoint::VariableNans& variable : nans) {
+        for (const weights::VariableNans& variable : nans) {
             std::cout << "  " << variable.variable << ": " << counted(std::ssize(variable.indices), "NaN");
             if (seen.insert(variable.variable).second)
                 std::cout << ", first here, at " << indices_text(variable.indices);
@@ -52,11 +52,11 @@ std::string value_text(double value) {
 }
 
 void report_element(const std::vector<Found>& points, const std::string& variable, std::int64_t index,
-                    checkpoint::Edited edited) {
+                    weights::Edited edited) {
     std::string first_bad;
     std::cout << variable << "[" << index << "]\n";
     for (const Found& point : points) {
-        const double value = checkpoint::element(posix_files(), point.path, variable, index, edited);
+        const double value = weights::element(posix_files(), point.path, variable, index, edited);
         std::cout << "  " << point.name << ": " << value_text(value) << '\n';
         if (!std::isfinite(value) && first_bad.empty()) first_bad = point.name;
     }
@@ -64,9 +64,9 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
 }
 
 /// Prints the variables of a checkpoint, and for other programs' files those that are not read.
-void report_variables(const std::vector<Found>& points, checkpoint::Edited edited) {
+void report_variables(const std::vector<Found>& points, weights::Edited edited) {
     for (const Found& point : points) {
-        const checkpoint::CheckpointContent content = checkpoint::content(posix_files(), point.path, edited);
+        const weights::CheckpointContent content = weights::content(posix_files(), point.path, edited);
         std::int64_t elements = 0;
         for (const auto& [name, desc] : content.variables)
             elements += desc.elements();
@@ -76,7 +76,7 @@ void report_variables(const std::vector<Found>& points, checkpoint::Edited edite
         if (!content.other_parts.empty()) std::cout << "  other parts: " << joined(content.other_parts) << '\n';
         for (const auto& [name, desc] : content.variables)
             std::cout << "  " << name << " " << to_string(desc) << '\n';
-        for (const checkpoint::LeftOut& one : content.left_out)
+        for (const weights::LeftOut& one : content.left_out)
             std::cout << "  not read: " << one.name << " " << one.reason << '\n';
     }
 }
@@ -112,8 +112,8 @@ int analyse_command(const Invocation& invocation) {
     const std::string& path = flags.text("--restore-path");
     if (!flags.given("--list") && !flags.given("--find-nans") && !flags.given("--first-fail"))
         throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail, or --list");
-    const std::vector<Found> points = checkpoint::find_checkpoints(posix_files(), path);
-    const checkpoint::Edited edited = checkpoint::edited_if(flags.given(kTrustFlag));
+    const std::vector<Found> points = weights::find_checkpoints(posix_files(), path);
+    const weights::Edited edited = weights::edited_if(flags.given(kTrustFlag));
     if (flags.given("--list")) report_variables(points, edited);
     if (flags.given("--find-nans")) report_nans(points, edited);
     if (flags.given("--first-fail"))
@@ -128,18 +128,18 @@ namespace {
 std::vector<std::string> checkpoints_of(const std::string& folder) {
     posix_files().kind(folder);  // throws when the system does not say what is there
     std::vector<std::string> paths;
-    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder))
+    for (const weights::Found& found : weights::numbered_checkpoints(posix_files(), folder))
         paths.push_back(found.path);
     if (paths.empty()) {
         throw Error(ErrorKind::not_found,
-                    "no ckpt-<iteration>" + std::string(checkpoint::kCheckpointSuffix) + " in " + folder);
+                    "no ckpt-<iteration>" + std::string(weights::kCheckpointSuffix) + " in " + folder);
     }
     return paths;
 }
 
 std::string target_path(std::string filename) {
-    if (!filename.ends_with(checkpoint::kCheckpointSuffix)) filename += checkpoint::kCheckpointSuffix;
-    checkpoint::refuse_run_checkpoint(posix_files(), "--filename", filename);
+    if (!filename.ends_with(weights::kCheckpointSuffix)) filename += weights::kCheckpointSuffix;
+    weights::refuse_run_checkpoint(posix_files(), "--filename", filename);
     return filename;
 }
 
@@ -149,7 +149,7 @@ std::string run_that_holds(const std::string& folder) {
     const fs::path place = fs::absolute(without_trailing_slashes(folder)).lexically_normal();
     for (const fs::path& run : {place, place.parent_path()}) {
         if (run != place && place.filename() != "ckpt") break;
-        if (!checkpoint::numbered_checkpoints(posix_files(), run.string()).empty()) return run.string();
+        if (!weights::numbered_checkpoints(posix_files(), run.string()).empty()) return run.string();
     }
     return "";
 }
@@ -191,9 +191,9 @@ int average_command(const Invocation& invocation) {
     if (flags.print_help_if_wanted()) return 0;
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"));
-    const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
-                                               flags.number("--decay", 0, 1),
-                                               checkpoint::edited_if(flags.given(kTrustFlag)), flags.wants_f32()};
+    const weights::AverageSettings settings{weights::averaging_named(flags.text("--mode")),
+                                            flags.number("--decay", 0, 1), weights::edited_if(flags.given(kTrustFlag)),
+                                            flags.wants_f32()};
     const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
 
     std::vector<std::string> paths = checkpoints_of(folder);
@@ -209,10 +209,10 @@ int average_command(const Invocation& invocation) {
         paths.erase(paths.begin(), paths.end() - static_cast<std::ptrdiff_t>(used));
     }
     std::cout << "Checkpoints discarded: " << discarded << "\nCheckpoints used: " << paths.size()
-              << "\nMode: " << checkpoint::name(settings.mode) << '\n';
-    if (settings.mode == checkpoint::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
+              << "\nMode: " << weights::name(settings.mode) << '\n';
+    if (settings.mode == weights::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
     check_outputs(posix_files(),
-                  {{{"--filename", target}, flags.given("--overwrite"), "--overwrite", checkpoint::is_average}},
+                  {{{"--filename", target}, flags.given("--overwrite"), "--overwrite", weights::is_average}},
                   read_files(paths));
     const std::size_t slash = target.rfind('/');
     const std::string place = slash == std::string::npos ? "." : target.substr(0, slash + 1);
@@ -220,7 +220,7 @@ int average_command(const Invocation& invocation) {
     const std::string run = run_that_holds(place);
     std::unique_ptr<FileLock> lock;
     if (!run.empty()) lock = lock_folder(posix_files(), run, invocation.command_line);
-    checkpoint::average(posix_files(), paths, settings, target);
+    weights::average(posix_files(), paths, settings, target);
     std::cout << "Averaging complete: saved to " << target << '\n';
     return 0;
 }

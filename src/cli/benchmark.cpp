@@ -38,7 +38,7 @@ struct Line {
     Values without_effect;
 };
 
-using config::Takes;
+using options::Takes;
 
 struct BenchmarkOption {
     std::string_view flag;
@@ -50,7 +50,7 @@ struct BenchmarkOption {
 
 double positive(const std::string& text, std::string_view flag) {
     constexpr double kMostSeconds = 1e9;
-    const std::optional<double> value = config::decimal_number(text);
+    const std::optional<double> value = options::decimal_number(text);
     if (!value || !(*value > 0 && *value <= kMostSeconds))
         refuse_benchmark(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
     return *value;
@@ -140,20 +140,20 @@ constexpr BenchmarkOption kOptions[] = {
 };
 
 Line parse(const Values& arguments) {
-    std::vector<config::Spelling> spellings = {{"-h", "--help", Takes::nothing, "true", false}};
+    std::vector<options::Spelling> spellings = {{"-h", "--help", Takes::nothing, "true", false}};
     for (const BenchmarkOption& option : kOptions) {
         spellings.push_back({std::string(option.flag), std::string(option.flag), option.takes, "true",
-                             option.flag != config::kHelpAllFlag});
+                             option.flag != options::kHelpAllFlag});
     }
-    config::LineHabits habits{.program = "benchmark", .hyphen_values = true};
-    habits.unknown = [](const std::string& word, bool) -> std::optional<config::Spelling> {
+    options::LineHabits habits{.program = "benchmark", .hyphen_values = true};
+    habits.unknown = [](const std::string& word, bool) -> std::optional<options::Spelling> {
         const std::string flag = word.substr(0, word.find('='));
         if (flag.starts_with("--submit-on-") || flag.starts_with("--slurm"))
             throw Error(ErrorKind::unsupported, "benchmark: " + flag + ": there is no batch queue here");
         return std::nullopt;
     };
     Line line;
-    for (const config::GivenValues& given : config::read_line(spellings, arguments, habits).options) {
+    for (const options::GivenValues& given : options::read_line(spellings, arguments, habits).options) {
         const auto apply = std::ranges::find(kOptions, given.option, &BenchmarkOption::flag)->apply;
         if (apply == nullptr) line.without_effect.push_back(given.option);
         if (apply != nullptr) apply(line, given.values);
@@ -171,7 +171,7 @@ constexpr std::string_view kBenchmarkExplanation =
 benchmark::Host process_host() {
     benchmark::Host host;
     host.machine = launch::this_machine(comm::process_environment(), own_program());
-    host.spec_folders = config::process_environment().config_folders;
+    host.spec_folders = options::process_environment().config_folders;
     host.output = &terminal_output();
     host.notes = &std::cerr;
     host.terminal_width = columns_of(terminal_of(STDERR_FILENO, process_variables()), 0);
@@ -192,17 +192,17 @@ Values own_arguments(const Invocation& invocation) {
 
 }  // namespace
 
-config::HelpPage benchmark_page(const std::string& called) {
-    config::HelpPage page{.called = called};
+options::HelpPage benchmark_page(const std::string& called) {
+    options::HelpPage page{.called = called};
     page.summary = "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.";
     page.examples =
         "  cnntrain benchmark --list\n"
         "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n";
     for (const BenchmarkOption& option : kOptions) {
         if (option.help.empty()) continue;
-        config::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
+        options::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
         if (option.takes != Takes::nothing)
-            row.arity = option.takes == Takes::several ? config::Arity::several : config::Arity::one;
+            row.arity = option.takes == Takes::several ? options::Arity::several : options::Arity::one;
         row.path = row.value == "FILE" || row.value == "FOLDER";
         row.help = row.summary = option.help;
         page.rows.push_back(std::move(row));
@@ -215,8 +215,8 @@ int benchmark_command(const Invocation& invocation) {
     const Line line = parse(own_arguments(invocation));
     if (line.help) {
         const bool doubled = invocation.command == "examples_utils";
-        const config::HelpWish wish = config::help_wish(invocation.arguments).value_or(config::HelpWish());
-        std::cout << config::help_text(benchmark_page(called(invocation) + (doubled ? " benchmark" : "")), wish);
+        const options::HelpWish wish = options::help_wish(invocation.arguments).value_or(options::HelpWish());
+        std::cout << options::help_text(benchmark_page(called(invocation) + (doubled ? " benchmark" : "")), wish);
         return 0;
     }
     if (!line.without_effect.empty()) {

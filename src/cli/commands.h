@@ -25,7 +25,7 @@ std::string called(const Invocation& invocation);
 
 /// Each command function returns the exit code of the process and may throw Error.
 /// A command that tasks implement.
-int task_command(config::Command command, const Invocation& invocation);
+int task_command(options::Command command, const Invocation& invocation);
 int restore_command(const Invocation& invocation);
 int average_command(const Invocation& invocation);
 int analyse_command(const Invocation& invocation);
@@ -65,7 +65,7 @@ const CommandFlags& dataset_imagenet_flags();
 const CommandFlags& dataset_inspect_flags();
 const CommandFlags& dataset_suspects_flags();
 const CommandFlags& dataset_verify_flags();
-config::HelpPage benchmark_page(const std::string& called);
+options::HelpPage benchmark_page(const std::string& called);
 
 /// A kind of `cnntrain dataset`.
 struct DatasetKind {

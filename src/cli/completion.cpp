@@ -9,8 +9,8 @@
 namespace cnntrain::cli {
 namespace {
 
-using config::Arity;
-using config::HelpRow;
+using options::Arity;
+using options::HelpRow;
 
 using Pages = std::vector<CommandPage>;
 using Words = std::vector<std::string>;

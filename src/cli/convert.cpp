@@ -66,7 +66,7 @@ void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std:
                                        const std::string& checkpoint) {
     const bool is_there = !file.empty() && (given || exists(posix_files(), file));
     // A run's folder may come from somebody else: a file that only its arguments.json names is not copied.
-    const bool is_of_run = is_there && train::is_vocabulary_of(posix_files(), checkpoint, file);
+    const bool is_of_run = is_there && run::is_vocabulary_of(posix_files(), checkpoint, file);
     if (!is_of_run && !given) {
         notes_.emplace_back("No vocab.txt was written: the vocabulary is not known; --vocab-file FILE copies it");
         return;
@@ -133,12 +133,12 @@ std::string target_file(const std::string& to) {
 
 namespace {
 
-using checkpoint::BertArguments;
-using checkpoint::BertConfig;
-using checkpoint::Checkpoint;
-using checkpoint::Converted;
-using checkpoint::Found;
-using checkpoint::kTrustFlag;
+using weights::BertArguments;
+using weights::BertConfig;
+using weights::Checkpoint;
+using weights::Converted;
+using weights::Found;
+using weights::kTrustFlag;
 
 /// First arguments of the original script: conversions between names of BERT's variables in TensorFlow checkpoints.
 constexpr std::array<std::string_view, 4> kScriptActions = {"graphcore2google", "google2graphcore", "research2apps",
@@ -182,9 +182,9 @@ std::string folder_of(const std::string& path) {
 }
 
 std::optional<BertConfig> config_of(const Checkpoint& source, const std::string& path) {
-    const auto found = source.metadata.find(checkpoint::kConfigKey);
+    const auto found = source.metadata.find(weights::kConfigKey);
     if (found == source.metadata.end()) return std::nullopt;
-    return checkpoint::parse_bert_config(found->second, path + ": " + found->first);
+    return weights::parse_bert_config(found->second, path + ": " + found->first);
 }
 
 void check_heads(const BertConfig& config, const Converted& result, const std::string& path) {
@@ -194,7 +194,7 @@ void check_heads(const BertConfig& config, const Converted& result, const std::s
                                             std::to_string(nn::kHeadSize) + " wide here");
 }
 
-void set_sizes(BertConfig& config, const checkpoint::BertSizes& sizes) {
+void set_sizes(BertConfig& config, const weights::BertSizes& sizes) {
     config.sizes = sizes;
     if (std::ssize(config.class_names) != sizes.classes) config.class_names.clear();
 }
@@ -205,27 +205,27 @@ Converted imported(const Flags& flags, Checkpoint source, const std::string& pat
     refuse_options(flags, {"--hidden-act", "--layer-norm-epsilon", "--vocab-file"},
                    "is for checkpoints of this program, and " + path + " is one of transformers");
     std::optional<BertConfig> config = config_of(source, path);
-    checkpoint::ImportSettings settings{.vocabulary = flags.integer("--vocab-size", 0)};
+    weights::ImportSettings settings{.vocabulary = flags.integer("--vocab-size", 0)};
     if (config) {
         settings.variables = config->variables;
         settings.sizes = config->sizes;
         settings.classifier = config->classifies_texts();
     }
     if (flags.given("--joined-qkv")) settings.variables.qkv_split = false;
-    Converted result = checkpoint::from_hugging_face(std::move(source), settings, path);
+    Converted result = weights::from_hugging_face(std::move(source), settings, path);
     if (!config) return result;
     check_heads(*config, result, path);
     set_sizes(*config, result.sizes);
     if (settings.vocabulary > 0) config->sizes.vocabulary = settings.vocabulary;
-    checkpoint::set_class_names(result.checkpoint.metadata, config->class_names);
-    result.checkpoint.metadata[checkpoint::kConfigKey] = to_json(*config);
+    weights::set_class_names(result.checkpoint.metadata, config->class_names);
+    result.checkpoint.metadata[weights::kConfigKey] = to_json(*config);
     return result;
 }
 
 /// The command-line options of this network.
 std::string network_options(const Converted& result, const std::optional<BertConfig>& config) {
-    const checkpoint::BertSizes& sizes = result.sizes;
-    const checkpoint::BertVariables& has = result.variables;
+    const weights::BertSizes& sizes = result.sizes;
+    const weights::BertVariables& has = result.variables;
     std::string text;
     const auto add = [&](const char* flag, std::int64_t value) {
         text += (text.empty() ? "" : " ") + std::string(flag) + " " + std::to_string(value);
@@ -240,7 +240,7 @@ std::string network_options(const Converted& result, const std::optional<BertCon
     if (sizes.segment_types != 2) add("--type-vocab-size", sizes.segment_types);
     if (config) {
         text += std::string(" --hidden-act ") + (config->exact_gelu ? "gelu_erf" : "gelu");
-        text += " --layer-norm-epsilon " + train::text(config->norm_epsilon);
+        text += " --layer-norm-epsilon " + run::text(config->norm_epsilon);
     }
     if (has.qkv_split) text += " --use-qkv-split";
     if (has.qkv_bias) text += " --use-qkv-bias";
@@ -257,7 +257,7 @@ std::optional<BertArguments> arguments_of_run(const std::string& path) {
     const std::string folder = folder_of(path);
     for (const std::string& place : {folder, folder + "../"}) {
         const std::string file = place + "arguments.json";
-        if (exists(posix_files(), file)) return checkpoint::parse_bert_arguments(read_text(posix_files(), file), file);
+        if (exists(posix_files(), file)) return weights::parse_bert_arguments(read_text(posix_files(), file), file);
     }
     return std::nullopt;
 }
@@ -272,7 +272,7 @@ BertArguments arguments_of(const Flags& flags, const Checkpoint& source, const s
     } else if (config) {
         result.config = *config;
     } else if (!flags.given("--hidden-act") || !flags.given("--layer-norm-epsilon")) {
-        checkpoint::to_hugging_face(source, {}, path);  // says so if this is no BERT at all
+        weights::to_hugging_face(source, {}, path);  // says so if this is no BERT at all
         throw Error(ErrorKind::usage,
                     path +
                         ": no arguments.json of its run is there, so that its activation and the epsilon of its "
@@ -293,9 +293,9 @@ BertArguments arguments_of(const Flags& flags, const Checkpoint& source, const s
 Converted exported(const Flags& flags, Checkpoint source, const std::string& path, HuggingFaceFolder& folder) {
     refuse_options(flags, {"--joined-qkv", "--vocab-size"}, "is for files of transformers, and " + path + " is none");
     BertArguments arguments = arguments_of(flags, source, path);
-    const checkpoint::ExportSettings settings{.transform = arguments.transform, .sizes = arguments.config.sizes};
-    std::vector<std::string> names = checkpoint::class_names(source.metadata);
-    Converted result = checkpoint::to_hugging_face(std::move(source), settings, path);
+    const weights::ExportSettings settings{.transform = arguments.transform, .sizes = arguments.config.sizes};
+    std::vector<std::string> names = weights::class_names(source.metadata);
+    Converted result = weights::to_hugging_face(std::move(source), settings, path);
     BertConfig& config = arguments.config;
     check_heads(config, result, path);
     config.heads = std::max<std::int64_t>(1, result.sizes.hidden / nn::kHeadSize);
@@ -303,9 +303,9 @@ Converted exported(const Flags& flags, Checkpoint source, const std::string& pat
     set_sizes(config, result.sizes);
     config.variables = result.variables;
     config.architecture = result.architecture;
-    folder.add(checkpoint::kConfigFile, to_json(config));
-    if (config.architecture == checkpoint::kWithoutTransform)
-        folder.add(checkpoint::kWithoutTransformFile, std::string(checkpoint::without_transform_source()));
+    folder.add(weights::kConfigFile, to_json(config));
+    if (config.architecture == weights::kWithoutTransform)
+        folder.add(weights::kWithoutTransformFile, std::string(weights::without_transform_source()));
     folder.add_vocabulary(arguments.vocabulary_file, flags.given("--vocab-file"), config.sizes.vocabulary, path);
     if (arguments.lower_case) folder.add_tokeniser(*arguments.lower_case, arguments.splits_special_tokens);
     result.checkpoint.metadata["format"] = "pt";  // transformers asks for it
@@ -349,7 +349,7 @@ void make_folder_of(const std::string& target) {
 
 // ---- weights of other programs ----
 
-void list_left_out(const std::vector<checkpoint::LeftOut>& left_out) {
+void list_left_out(const std::vector<weights::LeftOut>& left_out) {
     constexpr std::size_t kMost = 20;
     for (std::size_t i = 0; i < std::min(kMost, left_out.size()); ++i)
         std::cout << "Left out: " << left_out[i].name << " " << left_out[i].reason << '\n';
@@ -357,8 +357,7 @@ void list_left_out(const std::vector<checkpoint::LeftOut>& left_out) {
 }
 
 /// Writes the tensors with their own names.
-void copy_weights(const Flags& flags, checkpoint::ForeignFile file, const std::string& source,
-                  const std::string& target) {
+void copy_weights(const Flags& flags, weights::ForeignFile file, const std::string& source, const std::string& target) {
     refuse_options(flags,
                    {"--vocab-size", "--joined-qkv", "--hidden-act", "--layer-norm-epsilon", "--vocab-file", kTrustFlag},
                    "is for checkpoints of BERT, and " + source + " is copied as it is");
@@ -371,9 +370,9 @@ void copy_weights(const Flags& flags, checkpoint::ForeignFile file, const std::s
         numbers += desc.elements();
     const std::size_t count = file.tensors.descs.size();
     make_folder_of(target);
-    checkpoint::save(posix_files(), target, {},
-                     flags.wants_f32() ? checkpoint::in_f32(std::move(file.tensors)) : std::move(file.tensors));
-    std::cout << source << " (" << checkpoint::name(file.format) << (file.part.empty() ? "" : ", part " + file.part)
+    weights::save(posix_files(), target, {},
+                  flags.wants_f32() ? weights::in_f32(std::move(file.tensors)) : std::move(file.tensors));
+    std::cout << source << " (" << weights::name(file.format) << (file.part.empty() ? "" : ", part " + file.part)
               << ") -> " << target << ": " << count << " tensors, " << numbers << " numbers\n";
     if (!file.other_parts.empty()) std::cout << "Other parts, which --part takes: " << joined(file.other_parts) << '\n';
     list_left_out(file.left_out);
@@ -382,14 +381,13 @@ void copy_weights(const Flags& flags, checkpoint::ForeignFile file, const std::s
 /// True if the file is one of another program and was copied. One with BERT in the layout of transformers is not,
 /// unless a part of it is asked for.
 bool copies_weights(const Flags& flags, const std::string& source, const std::string& target) {
-    if (!checkpoint::foreign_format(posix_files(), source)) {
+    if (!weights::foreign_format(posix_files(), source)) {
         refuse_options(flags, {"--part"}, "is for files of PyTorch, and " + source + " is none");
         return false;
     }
     const bool has_part = flags.given("--part");
-    checkpoint::ForeignFile file =
-        checkpoint::open_foreign(posix_files(), source, has_part ? flags.text("--part") : "");
-    if (!has_part && checkpoint::is_hugging_face(file.tensors)) return false;
+    weights::ForeignFile file = weights::open_foreign(posix_files(), source, has_part ? flags.text("--part") : "");
+    if (!has_part && weights::is_hugging_face(file.tensors)) return false;
     if (file.tensors.descs.empty()) {
         const std::string first =
             file.left_out.empty() ? "" : ": '" + file.left_out[0].name + "' " + file.left_out[0].reason;
@@ -467,14 +465,14 @@ int convert_command(const Invocation& invocation) {
     if (!of_run) refuse_format_of_file(flags);
     const bool wants_f32 = flags.wants_f32();
     const Found found =
-        of_run ? checkpoint_of_run(flags) : checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
+        of_run ? checkpoint_of_run(flags) : weights::find_checkpoint(posix_files(), "--from", flags.text("--from"));
     const std::string target = of_run ? hugging_face_target(flags, found.path) : target_file(flags.text("--to"));
-    checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
+    weights::refuse_run_checkpoint(posix_files(), "--to", target);
     const bool overwrite = flags.given("--overwrite");
     check_outputs(posix_files(), {{{"--to", target}, overwrite, "--overwrite"}}, {{"--from", found.path}});
     if (!of_run && copies_weights(flags, found.path, target)) return 0;
-    Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
-    const bool importing = checkpoint::is_hugging_face(source);
+    Checkpoint source = weights::load(posix_files(), found.path, weights::edited_if(flags.given(kTrustFlag)));
+    const bool importing = weights::is_hugging_face(source);
     if (of_run) refuse_for_hugging_face(source, found.path);
     const std::unique_ptr<tasks::TrainedNetwork> network = of_run ? open_run(flags, source) : nullptr;
     const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
@@ -485,7 +483,7 @@ int convert_command(const Invocation& invocation) {
     folder.check(found.path);
     make_folder_of(target);
     const auto write = [&](FileSystem& files) {
-        checkpoint::save(files, target, result.checkpoint);
+        weights::save(files, target, result.checkpoint);
         folder.write(files);
     };
     std::vector<std::string> paths = folder.paths();

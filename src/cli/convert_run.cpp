@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 3> kWeightTypes = {"f32", "f16", "bf16"};
 
 /// Options of `inference` that choose samples and weights of the run.
 constexpr std::array<std::string_view, 2> kPassed = {"--data-dir", "--dataset"};
-constexpr std::array<std::string_view, 2> kPassedSwitches = {"--ema", checkpoint::kTrustFlag};
+constexpr std::array<std::string_view, 2> kPassedSwitches = {"--ema", weights::kTrustFlag};
 
 constexpr const char* kPreparationFlags = "--with-preprocessing";
 
@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 6> kOnlyOfFiles = {"--part",       "--voc
 constexpr const char* kHuggingFace = "hf";  // BERT's, besides the formats of exports
 
 std::vector<std::string> format_names() {
-    std::vector<std::string> names(exports::kFormatNames.begin(), exports::kFormatNames.end());
+    std::vector<std::string> names(weights::kFormatNames.begin(), weights::kFormatNames.end());
     names.emplace_back(kHuggingFace);
     return names;
 }
@@ -55,16 +55,16 @@ tasks::OpenRequest source_of(const Flags& flags) {
 }
 
 bool is_format(const std::string& name) {
-    return name == kHuggingFace || exports::format_named(name);
+    return name == kHuggingFace || weights::format_named(name);
 }
 
-exports::Format format_of(const Flags& flags) {
+weights::Format format_of(const Flags& flags) {
     if (!flags.given("--to")) {
         throw Error(ErrorKind::usage, "--to is needed: " + listed(format_names(), "or") +
                                           ", such as cnntrain convert " + flags.text("RUN") + " --to onnx");
     }
     const std::string& name = flags.text("--to");
-    if (const auto format = exports::format_named(name)) return *format;
+    if (const auto format = weights::format_named(name)) return *format;
     const std::string nearest = nearest_name(name, format_names());
     throw Error(ErrorKind::usage,
                 "--to " + name + " is not a format" + (nearest.empty() ? "." : "; did you mean " + nearest + "?") +
@@ -75,26 +75,26 @@ void refuse_if(bool refused, std::string_view option, const std::string& why) {
     if (refused) throw Error(ErrorKind::usage, std::string(option) + " " + why);
 }
 
-void refuse_without_effect(const Flags& flags, exports::Format format) {
-    const std::string to(exports::kFormatNames[static_cast<std::size_t>(format)]);
+void refuse_without_effect(const Flags& flags, weights::Format format) {
+    const std::string to(weights::kFormatNames[static_cast<std::size_t>(format)]);
     for (const std::string_view option : kOnlyOfFiles) {
         const bool fallback = option == "--vocab-size" && flags.integer(option, 0) == 0;
         refuse_if(flags.given(option) && !fallback, option, "has no effect on --to " + to);
     }
-    if (format != exports::Format::onnx) {
+    if (format != weights::Format::onnx) {
         for (const std::string_view option : {kWeightFlags, "--probabilities", kPreparationFlags})
             refuse_if(flags.given(option), option, "is for --to onnx");
     }
-    refuse_if(format == exports::Format::tf && flags.given("--class-names"), "--class-names",
+    refuse_if(format == weights::Format::tf && flags.given("--class-names"), "--class-names",
               "has no place in --to tf: TensorFlow's checkpoints hold numbers only");
-    refuse_if(format != exports::Format::tf && flags.wants_f32(), "--checkpoint-dtype f32",
+    refuse_if(format != weights::Format::tf && flags.wants_f32(), "--checkpoint-dtype f32",
               "is for --to tf and hf; the numbers of --to " + to + " are float32 without it");
 }
 
-exports::OnnxWeights weights_of(const Flags& flags) {
-    if (!flags.given(kWeightFlags)) return exports::OnnxWeights::f32;
+weights::OnnxWeights weights_of(const Flags& flags) {
+    if (!flags.given(kWeightFlags)) return weights::OnnxWeights::f32;
     const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeightFlags));
-    if (found != kWeightTypes.end()) return static_cast<exports::OnnxWeights>(found - kWeightTypes.begin());
+    if (found != kWeightTypes.end()) return static_cast<weights::OnnxWeights>(found - kWeightTypes.begin());
     throw Error(ErrorKind::usage,
                 std::string(kWeightFlags) + " must be f32, f16 or bf16, not '" + flags.text(kWeightFlags) + "'");
 }
@@ -157,22 +157,22 @@ void refuse_format_of_file(const Flags& flags) {
 
 int convert_run(const Flags& flags) {
     refuse_from(flags);
-    exports::ExportRequest request{.format = format_of(flags)};
+    weights::ExportRequest request{.format = format_of(flags)};
     refuse_without_effect(flags, request.format);
-    checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));  // says so if there is none
+    weights::best_or_latest(posix_files(), "RUN", flags.text("RUN"));  // says so if there is none
     request.weights = weights_of(flags);
     request.target = flags.given("OUT") ? flags.text("OUT") : "";
     request.probabilities = flags.given("--probabilities");
     request.preparation = flags.given(kPreparationFlags);
     request.in_f32 = flags.wants_f32();
     if (flags.given("--class-names")) request.class_names = names_in(flags.text("--class-names"));
-    request.version = train::version_line();
+    request.version = run::version_line();
     request.overwrite = flags.given("--overwrite");
     tasks::OpenRequest source = source_of(flags);
-    source.compares = request.format != exports::Format::onnx;
+    source.compares = request.format != weights::Format::onnx;
     tasks::TrainedNetwork network(posix_files(), source);
-    const exports::ExportedNetwork exported = network.exported(posix_files());
-    const exports::ExportReport report = exports::export_network(request, exported, posix_files());
+    const weights::ExportedNetwork exported = network.exported(posix_files());
+    const weights::ExportReport report = weights::export_network(request, exported, posix_files());
     std::cout << exported.checkpoint << " -> " << joined(report.paths) << " (" << report.what << ")\n";
     if (report.difference) std::cout << compared_text(exported.samples, *report.difference);
     return 0;
@@ -184,17 +184,17 @@ bool wants_hugging_face(const Flags& flags) {
     return flags.given("--to") && flags.text("--to") == kHuggingFace;
 }
 
-checkpoint::Found checkpoint_of_run(const Flags& flags) {
+weights::Found checkpoint_of_run(const Flags& flags) {
     refuse_from(flags);
     for (const std::string_view option :
          {kWeightFlags, "--probabilities", kPreparationFlags, "--class-names", "--ema", "--part"})
         refuse_if(flags.given(option), option, "has no effect on --to hf");
-    return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
+    return weights::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
 }
 
-std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source) {
+std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const weights::Checkpoint& source) {
     tasks::OpenRequest request = source_of(flags);
-    const bool reads_texts = !checkpoint::class_names(source.metadata).empty();
+    const bool reads_texts = !weights::class_names(source.metadata).empty();
     if (reads_texts && flags.given("--vocab-file"))
         request.options.insert(request.options.end(), {"--vocab-file", flags.text("--vocab-file")});
     return std::make_unique<tasks::TrainedNetwork>(posix_files(), request);
@@ -206,31 +206,31 @@ std::string hugging_face_target(const Flags& flags, const std::string& checkpoin
     return folder + "model.safetensors";
 }
 
-void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::string& path) {
+void refuse_for_hugging_face(const weights::Checkpoint& source, const std::string& path) {
     if (source.tensors.contains("bert/embeddings/word_embeddings")) return;
     throw Error(ErrorKind::unsupported,
                 path + ": --to hf is for BERT's checkpoints of this program; " +
-                    (checkpoint::is_hugging_face(source) ? "this one is in the layout of transformers already"
-                                                         : "--to onnx, timm and torchvision are for image networks"));
+                    (weights::is_hugging_face(source) ? "this one is in the layout of transformers already"
+                                                      : "--to onnx, timm and torchvision are for image networks"));
 }
 
 std::string write_compared(tasks::TrainedNetwork& network, const std::vector<std::string>& paths,
-                           const checkpoint::Converted& written, const std::map<std::string, HostTensor>& variables,
+                           const weights::Converted& written, const std::map<std::string, HostTensor>& variables,
                            const std::function<void(FileSystem&)>& write) {
     const std::string& path = paths.front();
-    const checkpoint::ImportSettings settings{.variables = written.variables, .sizes = written.sizes};
+    const weights::ImportSettings settings{.variables = written.variables, .sizes = written.sizes};
     std::size_t equal = 0;
     const auto read_back = [&](const FileSystem& memory) {
-        checkpoint::Checkpoint read = checkpoint::load(memory, path);
-        for (const auto& [name, tensor] : checkpoint::from_hugging_face(read, settings, path).checkpoint.tensors) {
+        weights::Checkpoint read = weights::load(memory, path);
+        for (const auto& [name, tensor] : weights::from_hugging_face(read, settings, path).checkpoint.tensors) {
             const auto found = variables.find(name);
-            if (found == variables.end() || exports::difference(found->second, tensor) != 0)
+            if (found == variables.end() || weights::difference(found->second, tensor) != 0)
                 throw Error(ErrorKind::data, "the file would have another " + name + " than the run");
             ++equal;
         }
         return network.answers(std::move(read), path);
     };
-    const double apart = exports::write_if_same(posix_files(), paths, network.outputs(), write, read_back);
+    const double apart = weights::write_if_same(posix_files(), paths, network.outputs(), write, read_back);
     return "Read back: " + std::to_string(equal) + " variables, all equal to the run's\n" +
            compared_text(network.samples_text(), apart);
 }

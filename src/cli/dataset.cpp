@@ -37,14 +37,14 @@ const CommandFlags& dataset_cifar_flags() {
 int dataset_cifar(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_cifar_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    dataset_tools::GeneratedCifarSettings settings;
+    data::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
     settings.train_images = flags.integer("--train", 1, 1'000'000'000);
     settings.test_images = flags.integer("--test", 1, 1'000'000'000);
     settings.classes = static_cast<std::int32_t>(flags.integer("--classes", 2, 10));
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.overwrite = flags.given("--overwrite");
-    const std::string folder = dataset_tools::write_generated_cifar(settings);
+    const std::string folder = data::write_generated_cifar(settings);
     std::cout << "Wrote " << settings.train_images << " training and " << settings.test_images << " test images of "
               << settings.classes << " classes to " << folder << '\n';
     return 0;
@@ -63,15 +63,15 @@ const CommandFlags& dataset_photos_flags() {
 int dataset_photos(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_photos_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    dataset_tools::GeneratedPhotosSettings settings;
+    data::GeneratedPhotosSettings settings;
     settings.folder = without_trailing_slashes(flags.text("--output-dir"));
     settings.train_photos = flags.integer("--train", 1, 1'000'000);
     settings.validation_photos = flags.integer("--validation", 1, 1'000'000);
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.overwrite = flags.given("--overwrite");
-    dataset_tools::write_generated_photos(settings);
+    data::write_generated_photos(settings);
     std::cout << "Wrote " << settings.train_photos << " training and " << settings.validation_photos
-              << " validation photos of " << dataset_tools::kPhotoClasses << " shapes to " << settings.folder << '\n';
+              << " validation photos of " << data::kPhotoClasses << " shapes to " << settings.folder << '\n';
     return 0;
 }
 
@@ -120,8 +120,8 @@ std::span<const DatasetKind> dataset_kinds() {
 int dataset_command(const Invocation& invocation) {
     const std::string_view file = last_part(invocation.command);
     const std::vector<std::string>& words = invocation.arguments;
-    if (file != config::name(config::Command::dataset)) return run_script(file, words);
-    if (words.empty() || config::asks_help(words.front())) {
+    if (file != options::name(options::Command::dataset)) return run_script(file, words);
+    if (words.empty() || options::asks_help(words.front())) {
         print_kinds();
         return 0;
     }
@@ -141,15 +141,15 @@ int dataset_command(const Invocation& invocation) {
 
 namespace {
 
-dataset_tools::ImagenetWriterSettings imagenet_settings(const Flags& flags) {
-    dataset_tools::ImagenetWriterSettings settings;
+data::ImagenetWriterSettings imagenet_settings(const Flags& flags) {
+    data::ImagenetWriterSettings settings;
     const auto take = [&](std::string_view name, std::string& to) {
         if (flags.given(name)) to = flags.text(name);
     };
     settings.output_folder = flags.text("--output-dir");
     take("--validation-labels", settings.validation_labels);
     take("--validation-dir", settings.validation_folder);
-    dataset_tools::find_raw_images(flags.text("--raw-data-dir"), settings);
+    data::find_raw_images(flags.text("--raw-data-dir"), settings);
     take("--labels", settings.train_labels);
     take("--classes", settings.classes);
     take("--synset-names", settings.synset_names);
@@ -164,21 +164,18 @@ dataset_tools::ImagenetWriterSettings imagenet_settings(const Flags& flags) {
     return settings;
 }
 
-dataset_tools::ConversionEvents events_on(ProgressReport& report) {
-    dataset_tools::ConversionEvents events;
+data::ConversionEvents events_on(ProgressReport& report) {
+    data::ConversionEvents events;
     events.notice = [&](const std::string& text) { report.line(text); };
     events.skipped = [&](const std::string& path, const std::string& reason) {
         report.line("skipped " + path + ": " + reason);
     };
-    events.progress = [&](const dataset_tools::ConversionProgress& now) {
-        report.update(now.done, now.kept, now.total);
-    };
+    events.progress = [&](const data::ConversionProgress& now) { report.update(now.done, now.kept, now.total); };
     events.stop_requested = stop_requested;
     return events;
 }
 
-void print_imagenet_summary(const dataset_tools::ImagenetWriterResult& result, const std::string& folder,
-                            double seconds) {
+void print_imagenet_summary(const data::ImagenetWriterResult& result, const std::string& folder, double seconds) {
     const std::int64_t converted = result.converted_png + result.converted_cmyk + result.converted_other;
     std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
               << " validation images of " << result.classes << " classes to " << folder << '\n'
@@ -229,13 +226,13 @@ const CommandFlags& dataset_imagenet_flags() {
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_imagenet_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    const dataset_tools::ImagenetWriterSettings settings = imagenet_settings(flags);
+    const data::ImagenetWriterSettings settings = imagenet_settings(flags);
     catch_stop_signals();
-    dataset_tools::ImagenetWriterResult result;
+    data::ImagenetWriterResult result;
     double seconds = 0;
     {
         ProgressReport report("images");
-        result = dataset_tools::write_imagenet_tfrecords(settings, events_on(report));
+        result = data::write_imagenet_tfrecords(settings, events_on(report));
         seconds = report.elapsed_seconds();
     }
     if (!result.interrupted) {
@@ -254,16 +251,16 @@ namespace {
 constexpr std::int64_t kKilo = 1000;
 constexpr double kUnlikelyShare = 0.05;  // above this share, the vocabulary does not fit the text
 
-dataset_tools::PretrainingWriterSettings bert_settings(const Flags& flags) {
-    dataset_tools::PretrainingWriterSettings settings;
+data::PretrainingWriterSettings bert_settings(const Flags& flags) {
+    data::PretrainingWriterSettings settings;
     settings.input_files = flags.text("--input-file");
     settings.output_files = flags.text("--output-file");
     std::istringstream outputs(settings.output_files);
     for (std::string path; std::getline(outputs, path, ',');)
-        checkpoint::refuse_run_checkpoint(posix_files(), "--output-file", path);
+        weights::refuse_run_checkpoint(posix_files(), "--output-file", path);
     settings.vocabulary = flags.text("--vocab-file");
     settings.lower_case = flags.given("--do-lower-case");
-    dataset_tools::InstanceSettings& how = settings.instances;
+    data::InstanceSettings& how = settings.instances;
     how.sequence_length = flags.integer("--sequence-length", 1);
     how.max_predictions = flags.integer("--mask-tokens", 1);
     how.seed = flags.integer("--seed", std::numeric_limits<std::int64_t>::min());
@@ -282,7 +279,7 @@ dataset_tools::PretrainingWriterSettings bert_settings(const Flags& flags) {
 /// Shows one progress line for each stage of the job; the stages run one after the other.
 class StageReports {
 public:
-    void update(const dataset_tools::PretrainingProgress& now) {
+    void update(const data::PretrainingProgress& now) {
         struct Unit {
             std::string_view name;
             std::int64_t size;
@@ -299,15 +296,15 @@ public:
 
 private:
     std::unique_ptr<ProgressReport> report_;
-    dataset_tools::PretrainingStage stage_ = dataset_tools::PretrainingStage::tokenise;
+    data::PretrainingStage stage_ = data::PretrainingStage::tokenise;
 };
 
 std::string share(std::int64_t part, std::int64_t whole) {
     return decimal(100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1))) + " %";
 }
 
-void print_bert_summary(const dataset_tools::PretrainingWriterSettings& settings,
-                        const dataset_tools::PretrainingWriterResult& result, double seconds) {
+void print_bert_summary(const data::PretrainingWriterSettings& settings, const data::PretrainingWriterResult& result,
+                        double seconds) {
     if (result.tokens > 0) {
         std::cout << result.input_files << " files of text: " << result.documents << " documents, " << result.sentences
                   << " sentences, " << result.tokens << " tokens (" << share(result.unknown_tokens, result.tokens)
@@ -365,16 +362,16 @@ const CommandFlags& dataset_bert_flags() {
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_bert_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    const dataset_tools::PretrainingWriterSettings settings = bert_settings(flags);
+    const data::PretrainingWriterSettings settings = bert_settings(flags);
     catch_stop_signals();
     const auto start = std::chrono::steady_clock::now();
-    dataset_tools::PretrainingWriterResult result;
+    data::PretrainingWriterResult result;
     {
         StageReports reports;
-        dataset_tools::PretrainingWriterEvents events;
-        events.progress = [&](const dataset_tools::PretrainingProgress& now) { reports.update(now); };
+        data::PretrainingWriterEvents events;
+        events.progress = [&](const data::PretrainingProgress& now) { reports.update(now); };
         events.stop_requested = stop_requested;
-        result = dataset_tools::write_pretraining_records(settings, events);
+        result = data::write_pretraining_records(settings, events);
     }
     if (!result.interrupted) {
         print_bert_summary(settings, result, seconds_since(start));

@@ -39,7 +39,7 @@ template <typename T> std::string range_text(const data::Range<T>& range) {
 }
 
 /// Labels with the most frequent first; ties by ascending label.
-Labels by_frequency(const dataset_tools::SetReport& set) {
+Labels by_frequency(const data::SetReport& set) {
     Labels labels(set.labels.begin(), set.labels.end());
     std::ranges::stable_sort(labels, [](const auto& a, const auto& b) { return a.second > b.second; });
     return labels;
@@ -62,7 +62,7 @@ void print_table(const TextRows& rows) {
     std::cout << indented(in_columns(rows, kAllColumns), 2);
 }
 
-void print_images(const dataset_tools::ImageReport& images) {
+void print_images(const data::ImageReport& images) {
     if (images.height.count + images.not_jpeg == 0) return;
     print_inspected("image height", range_text(images.height));
     print_inspected("image width", range_text(images.width));
@@ -75,7 +75,7 @@ void print_images(const dataset_tools::ImageReport& images) {
                     none ? "none" : range_text(images.boxes) + "; none in " + number(images.without_box) + " images");
 }
 
-void print_labels(const dataset_tools::SetReport& set, bool all) {
+void print_labels(const data::SetReport& set, bool all) {
     if (set.labels.empty()) return;
     data::Range<std::int64_t> per_class;
     for (const auto& [label, count] : set.labels)
@@ -98,7 +98,7 @@ void print_labels(const dataset_tools::SetReport& set, bool all) {
     print_table(rows);
 }
 
-void print_features(const dataset_tools::SetReport& set) {
+void print_features(const data::SetReport& set) {
     if (set.features.empty()) return;
     TextRows rows = {{"key", "type", "records", "values in a record", "bytes of a value", "values"}};
     for (const auto& [key, feature] : set.features) {
@@ -114,7 +114,7 @@ void print_features(const dataset_tools::SetReport& set) {
     if (set.other_features > 0) std::cout << "  and " << set.other_features << " features with other keys\n";
 }
 
-void print_set(const dataset_tools::SetReport& set, bool all_labels) {
+void print_set(const data::SetReport& set, bool all_labels) {
     std::cout << set.name << ": " << set.format << ", " << set.records << " records in " << set.files
               << (set.files == 1 ? " file, " : " files, ") << size_text(static_cast<std::uint64_t>(set.bytes)) << '\n';
     print_inspected("record bytes", range_text(set.record_bytes) +
@@ -135,7 +135,7 @@ template <typename T> nlohmann::ordered_json range_json(const data::Range<T>& ra
     return {{"min", range.min}, {"mean", range.mean()}, {"max", range.max}};
 }
 
-nlohmann::ordered_json features_json(const dataset_tools::SetReport& set) {
+nlohmann::ordered_json features_json(const data::SetReport& set) {
     auto features = nlohmann::ordered_json::object();
     for (const auto& [key, feature] : set.features) {
         features[key] = {{"type", name(feature.type())},
@@ -148,13 +148,13 @@ nlohmann::ordered_json features_json(const dataset_tools::SetReport& set) {
     return features;
 }
 
-nlohmann::ordered_json set_json(const dataset_tools::SetReport& set) {
+nlohmann::ordered_json set_json(const data::SetReport& set) {
     auto labels = nlohmann::ordered_json::object();
     for (const auto& [label, count] : set.labels)
         labels[std::to_string(label)] = count;
     nlohmann::ordered_json record_bytes = range_json(set.record_bytes);
     if (set.records > 0) record_bytes["median"] = set.median_record_bytes;
-    const dataset_tools::ImageReport& images = set.images;
+    const data::ImageReport& images = set.images;
     return {{"name", set.name},
             {"format", set.format},
             {"files", set.files},
@@ -179,9 +179,9 @@ nlohmann::ordered_json set_json(const dataset_tools::SetReport& set) {
             {"damaged_files", set.damaged_files}};
 }
 
-void print_json(const std::vector<dataset_tools::SetReport>& sets) {
+void print_json(const std::vector<data::SetReport>& sets) {
     auto document = nlohmann::ordered_json::array();
-    for (const dataset_tools::SetReport& set : sets)
+    for (const data::SetReport& set : sets)
         document.push_back(set_json(set));
     std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
@@ -200,27 +200,26 @@ const CommandFlags& dataset_inspect_flags() {
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_inspect_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    dataset_tools::InspectSettings settings;
+    data::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
     settings.threads = std::min(flags.threads(), available_processors());
-    std::vector<dataset_tools::SetReport> sets;
+    std::vector<data::SetReport> sets;
     {
         ProgressReport progress("MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update_bytes(done, total); };
-        sets = dataset_tools::inspect(settings);
+        sets = data::inspect(settings);
     }
     if (flags.given("--json")) {
         print_json(sets);
     } else {
-        for (const dataset_tools::SetReport& set : sets) {
+        for (const data::SetReport& set : sets) {
             if (&set != &sets.front()) std::cout << '\n';
             print_set(set, flags.given("--labels"));
         }
     }
-    const bool damaged = std::ranges::any_of(sets, [](const dataset_tools::SetReport& set) {
-        return set.damaged_records > 0 || !set.damaged_files.empty();
-    });
+    const bool damaged = std::ranges::any_of(
+        sets, [](const data::SetReport& set) { return set.damaged_records > 0 || !set.damaged_files.empty(); });
     if (!damaged) return 0;
     throw Error(ErrorKind::data, settings.path + " is damaged, see above; cnntrain dataset verify lists what is wrong");
 }
@@ -229,7 +228,7 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
 
 namespace {
 
-void print_finding(const dataset_tools::Finding& finding) {
+void print_finding(const data::Finding& finding) {
     std::cout << finding.file;
     if (finding.record >= 0) std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
     std::cout << ": " << name(finding.fault) << ": " << finding.what << '\n';
@@ -241,7 +240,7 @@ void print_verified(std::string_view title, const std::string& text) {
     std::cout << line << text << '\n';
 }
 
-void print_result(const dataset_tools::VerifyResult& result, double seconds) {
+void print_result(const data::VerifyResult& result, double seconds) {
     print_verified("files", std::to_string(result.files));
     print_verified("records", std::to_string(result.records));
     if (result.images_decoded > 0) {
@@ -252,11 +251,11 @@ void print_result(const dataset_tools::VerifyResult& result, double seconds) {
     print_verified("checked", size_text(result.bytes) + " in " + decimal(seconds, 2) + " s, " +
                                   decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
     if (result.unchecked_bytes > 0) print_verified("not checked", std::to_string(result.unchecked_bytes) + " bytes");
-    std::array<std::int64_t, dataset_tools::kFaults> counts{};
-    for (const dataset_tools::Finding& finding : result.findings)
+    std::array<std::int64_t, data::kFaults> counts{};
+    for (const data::Finding& finding : result.findings)
         ++counts[static_cast<std::size_t>(finding.fault)];
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] > 0) print_verified(name(static_cast<dataset_tools::Fault>(i)), std::to_string(counts[i]));
+        if (counts[i] > 0) print_verified(name(static_cast<data::Fault>(i)), std::to_string(counts[i]));
     }
     for (const std::string& note : result.notes)
         std::cout << "note: " << note << '\n';
@@ -275,19 +274,19 @@ const CommandFlags& dataset_verify_flags() {
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_verify_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    dataset_tools::VerifySettings settings;
+    data::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
     settings.threads = std::min(flags.threads(), available_processors());
-    dataset_tools::VerifyResult result;
+    data::VerifyResult result;
     double seconds = 0;
     {
         ProgressReport progress("MB");
         settings.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update_bytes(done, total); };
-        result = dataset_tools::verify(settings);
+        result = data::verify(settings);
         seconds = std::max(progress.elapsed_seconds(), 1e-6);
     }
-    for (const dataset_tools::Finding& finding : result.findings)
+    for (const data::Finding& finding : result.findings)
         print_finding(finding);
     if (!result.findings.empty()) std::cout << '\n';
     std::cout << settings.path << ": " << (result.findings.empty() ? "nothing is wrong" : "NOT SOUND") << '\n';

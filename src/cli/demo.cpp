@@ -64,7 +64,7 @@ private:
     /// Never writes into a folder that has other files.
     void check_folder() const {
         const FileSystem& files = posix_files();
-        if (files.kind(folder_) == FileKind::absent || dataset_tools::holds_generated_photos(photos_folder())) return;
+        if (files.kind(folder_) == FileKind::absent || data::holds_generated_photos(photos_folder())) return;
         const std::vector<std::string> names = files.list(folder_);
         if (names.empty() || names == std::vector<std::string>{"photos"}) return;  // killed before it wrote a photo
         throw Error(ErrorKind::usage, folder_ +
@@ -81,7 +81,7 @@ private:
 
     /// Goes on where an earlier call ended, if it has saved a checkpoint.
     Words training() const {
-        if (!overwrite_ && checkpoint::latest(posix_files(), run_folder()))
+        if (!overwrite_ && weights::latest(posix_files(), run_folder()))
             return with_threads({"restore", "--restore-path", run_folder(), "--epochs", std::to_string(epochs_)});
         Words words = launch::split_words(kTrainingWords);
         append(words, {"--epochs", std::to_string(epochs_), "--seed", seed_, "--data-dir", photos_folder()});
@@ -106,7 +106,7 @@ private:
         const std::string shown = printable(line(words));
         terminal_output() << '\n' << styled("$ " + shown, Style::bold, console_terminal().colours) << std::endl;
         const Invocation invocation{{words.begin() + 1, words.end()}, line(words), words.front(), program_};
-        return run_command(config::command_named(words.front()), invocation);
+        return run_command(options::command_named(words.front()), invocation);
     }
 
     int ended(int code) const {

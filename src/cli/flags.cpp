@@ -13,10 +13,10 @@
 namespace cnntrain::cli {
 namespace {
 
-std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
-    using config::Takes;
-    std::vector<config::Spelling> all = {
-        {std::string(config::kHelpFlag), std::string(config::kHelpFlag), Takes::nothing}};
+std::vector<options::Spelling> spellings(const std::vector<Flag>& known) {
+    using options::Takes;
+    std::vector<options::Spelling> all = {
+        {std::string(options::kHelpFlag), std::string(options::kHelpFlag), Takes::nothing}};
     for (const Flag& flag : known) {
         const std::string name(flag.name);
         const Takes takes = flag.is_switch ? Takes::nothing : Takes::any;
@@ -30,14 +30,14 @@ std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
 std::string placeholder(const Flag& flag) {
     const bool whole = !flag.fallback.empty() && flag.fallback.find_first_not_of("-0123456789") == flag.fallback.npos;
     if (whole) return "N";
-    return config::decimal_number(flag.fallback) ? "X" : "VALUE";
+    return options::decimal_number(flag.fallback) ? "X" : "VALUE";
 }
 
-config::HelpRow help_row(const Flag& flag) {
-    config::HelpRow row{.flag = std::string(flag.name), .main = !flag.is_rare};
+options::HelpRow help_row(const Flag& flag) {
+    options::HelpRow row{.flag = std::string(flag.name), .main = !flag.is_rare};
     const bool positional = !flag.name.starts_with('-');
     if (!flag.is_switch && !positional) {
-        row.arity = config::Arity::one;
+        row.arity = options::Arity::one;
         row.value = placeholder(flag);
     }
     row.path = positional || row.value == "VALUE";
@@ -53,8 +53,8 @@ void refuse_line(const std::string& message) {
     throw Error(ErrorKind::usage, message);
 }
 
-config::HelpPage help_page(const CommandFlags& table, const std::string& called) {
-    config::HelpPage page{.called = called, .more = table.more};
+options::HelpPage help_page(const CommandFlags& table, const std::string& called) {
+    options::HelpPage page{.called = called, .more = table.more};
     std::ranges::transform(table.flags, std::back_inserter(page.rows), help_row);
     return page;
 }
@@ -62,25 +62,25 @@ config::HelpPage help_page(const CommandFlags& table, const std::string& called)
 Flags::Flags(const CommandFlags& table, std::string command, const std::vector<std::string>& arguments,
              const Foreign& foreign)
     : table_(table), command_(std::move(command)) {
-    config::LineHabits habits{.program = command_, .quotes = true, .underscores = true};
+    options::LineHabits habits{.program = command_, .quotes = true, .underscores = true};
     bool helps = false;
     habits.foreign = [&](const std::string& word, bool follows) {
-        helps = helps || config::asks_help(word);
+        helps = helps || options::asks_help(word);
         return helps || (foreign && foreign(word, follows));
     };
-    config::Line line = config::read_line(spellings(table_.flags), arguments, habits);
+    options::Line line = options::read_line(spellings(table_.flags), arguments, habits);
     rest_ = std::move(line.rest);
     for (const Flag& flag : table_.flags) {
         if (!flag.fallback.empty()) values_.emplace(flag.name, flag.fallback);
     }
-    for (config::GivenValues& given : line.options)
+    for (options::GivenValues& given : line.options)
         values_.insert_or_assign(std::move(given.option), std::move(given.values.front()));
-    if (helps) help_wish_ = config::help_wish(arguments);
-    if (!helps && given(config::kHelpFlag)) help_wish_.emplace();  // --hel
+    if (helps) help_wish_ = options::help_wish(arguments);
+    if (!helps && given(options::kHelpFlag)) help_wish_.emplace();  // --hel
 }
 
 bool Flags::print_help_if_wanted() const {
-    if (help_wish_) std::cout << config::help_text(help_page(table_, command_), *help_wish_);
+    if (help_wish_) std::cout << options::help_text(help_page(table_, command_), *help_wish_);
     return help_wish_.has_value();
 }
 
@@ -95,12 +95,12 @@ const std::string& Flags::text(std::string_view name) const {
 }
 
 std::int64_t Flags::integer(std::string_view name, std::int64_t least, std::int64_t most) const {
-    return config::whole_number(command_ + ": " + std::string(name), text(name), least, most);
+    return options::whole_number(command_ + ": " + std::string(name), text(name), least, most);
 }
 
 double Flags::number(std::string_view name, double least, double most) const {
     const std::string& word = text(name);
-    const std::optional<double> value = config::decimal_number(word);
+    const std::optional<double> value = options::decimal_number(word);
     if (!value || !(*value >= least && *value <= most)) {
         std::ostringstream range;
         range << least << " to " << most;

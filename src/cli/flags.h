@@ -33,7 +33,7 @@ struct CommandFlags {
     std::string more = {};
 };
 
-config::HelpPage help_page(const CommandFlags& table, const std::string& called);
+options::HelpPage help_page(const CommandFlags& table, const std::string& called);
 
 /// The row of commands that write checkpoints; read by Flags::wants_f32().
 inline constexpr Flag kCheckpointDtypeFlag = {
@@ -51,7 +51,7 @@ public:
           const Foreign& foreign = {});
 
     /// The part of the help that is asked for, if any.
-    const std::optional<config::HelpWish>& help_wish() const { return help_wish_; }
+    const std::optional<options::HelpWish>& help_wish() const { return help_wish_; }
     /// If help was asked for, prints it and returns true.
     bool print_help_if_wanted() const;
     const std::vector<std::string>& rest() const { return rest_; }  // the words of the other command
@@ -77,7 +77,7 @@ private:
     std::string command_;
     std::map<std::string, std::string, std::less<>> values_;
     std::vector<std::string> rest_;
-    std::optional<config::HelpWish> help_wish_;
+    std::optional<options::HelpWish> help_wish_;
 };
 
 }  // namespace cnntrain::cli

@@ -28,7 +28,7 @@ std::string command_row(std::string_view name, std::string_view text) {
 
 std::string list_of_commands() {
     std::string text = "Commands:\n";
-    for (const config::CommandInfo& info : config::commands()) {
+    for (const options::CommandInfo& info : options::commands()) {
         std::string line(info.help);
         if (!info.scripts.empty()) line += " (also " + joined({info.scripts.begin(), info.scripts.end()}) + ")";
         if (!is_available(info.command)) line += " - not available yet";
@@ -72,7 +72,7 @@ std::string overview() {
            "  cnntrain inference RUN OTHERS/*.jpg\n"
            "\n"
            "cnntrain <command> --help lists a command's main options, --help-all all of them.\n" +
-           config::paragraph("cnntrain help TOPIC explains: " + joined(topics) + ".") +
+           options::paragraph("cnntrain help TOPIC explains: " + joined(topics) + ".") +
            "cnntrain --version --verbose describes this machine and its fastest arithmetic.\n";
 }
 
@@ -100,7 +100,7 @@ std::string searchable(std::string_view text) {
 
 /// Options of the commands, once each, with the commands that have them.
 struct FoundOption {
-    const config::HelpRow* row;
+    const options::HelpRow* row;
     std::vector<std::string> commands;
     bool by_name;
 };
@@ -108,7 +108,7 @@ struct FoundOption {
 std::vector<FoundOption> options_with(const std::string& wanted, const std::vector<CommandPage>& pages) {
     std::vector<FoundOption> found;
     for (const CommandPage& page : pages) {
-        for (const config::HelpRow& row : page.page.rows) {
+        for (const options::HelpRow& row : page.page.rows) {
             const bool by_name = searchable(row.flag).find(wanted) != std::string::npos;
             if (!by_name && searchable(row.help).find(wanted) == std::string::npos) continue;
             const auto same = std::ranges::find_if(found, [&](const FoundOption& option) {
@@ -145,7 +145,7 @@ std::string found_in_help(const std::vector<std::string>& words) {
     }
     if (options.size() > kMostOptions)
         text += "  ... and " + std::to_string(options.size() - kMostOptions) + " more; name more words\n";
-    for (const std::string& meaning : config::meanings_of_habit(words.front()))
+    for (const std::string& meaning : options::meanings_of_habit(words.front()))
         text += "Other programs' --" + words.front() + ": " + meaning + "\n";
     return text;
 }
@@ -157,7 +157,7 @@ void refuse_topic(const std::string& word) {
         known.emplace_back(topic.name);
         topics += " " + std::string(topic.name);
     }
-    for (const config::CommandInfo& command : config::commands())
+    for (const options::CommandInfo& command : options::commands())
         known.emplace_back(command.name);
     throw Error(ErrorKind::usage, "no help on '" + word + "'" + suggestion(word, known, ".", "'cnntrain help ", "'") +
                                       " Topics:" + topics);

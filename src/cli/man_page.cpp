@@ -14,8 +14,8 @@
 namespace cnntrain::cli {
 namespace {
 
-using config::Arity;
-using config::HelpRow;
+using options::Arity;
+using options::HelpRow;
 
 constexpr std::string_view kProgramText = "cnntrain";
 constexpr std::string_view kTopics = "cnntrain-topics";
@@ -74,7 +74,7 @@ std::string option(const HelpRow& row) {
 }
 
 std::string command_page(const ManPages& pages, const CommandPage& page) {
-    const config::HelpPage& help = page.page;
+    const options::HelpPage& help = page.page;
     std::string text = opening(pages, page_name(page), '1', page.summary);
     text += ".SH SYNOPSIS\n\\fB" + roff_escaped(help.called) + "\\fR";
     for (const HelpRow& row : help.rows) {
@@ -163,7 +163,7 @@ std::string man_date() {
     std::time_t when = std::time(nullptr);
     if (epoch != variables.end()) {
         constexpr std::int64_t kYear9999 = 253402300799;
-        when = static_cast<std::time_t>(config::whole_number("SOURCE_DATE_EPOCH", epoch->second, 0, kYear9999));
+        when = static_cast<std::time_t>(options::whole_number("SOURCE_DATE_EPOCH", epoch->second, 0, kYear9999));
     }
     return clock_text("%Y-%m-%d", when, Zone::utc);
 }

@@ -157,20 +157,20 @@ bool is_of_planned_line(const std::string& word, bool) {
 /// The commands that train, each between `before` and `after`: "'train' or 'pretrain'".
 std::string training_words(const std::string& before, const std::string& after) {
     std::vector<std::string> words;
-    for (const config::Command command : tasks::training_commands())
-        words.push_back(before + std::string(config::name(command)) + after);
+    for (const options::Command command : tasks::training_commands())
+        words.push_back(before + std::string(options::name(command)) + after);
     return listed(words, "or");
 }
 
 /// Removes a leading command that trains ("train", "train.py", "some/folder/train.py", ...) and returns it; refuses any
 /// other.
-config::Command planned_command(std::vector<std::string>& line) {
-    if (line.empty() || line.front().starts_with('-')) return config::Command::train;
-    const config::Command command = config::command_named(line.front());
-    const std::vector<config::Command> training = tasks::training_commands();
+options::Command planned_command(std::vector<std::string>& line) {
+    if (line.empty() || line.front().starts_with('-')) return options::Command::train;
+    const options::Command command = options::command_named(line.front());
+    const std::vector<options::Command> training = tasks::training_commands();
     if (std::ranges::find(training, command) == training.end()) {
         throw Error(ErrorKind::usage, "cnntrain plan takes the options of " + training_words("'", "'") + ", not of '" +
-                                          std::string(config::name(command)) + "'");
+                                          std::string(options::name(command)) + "'");
     }
     line.erase(line.begin());
     return command;
@@ -195,10 +195,10 @@ plan::PlanSettings plan_settings(const Flags& flags) {
 }
 
 /// Parses the training command line as the planned processes would.
-config::ParseResult parsed_line(config::Command command, const std::vector<std::string>& words, const Flags& flags) {
-    config::Environment environment = config::process_environment();
+options::ParseResult parsed_line(options::Command command, const std::vector<std::string>& words, const Flags& flags) {
+    options::Environment environment = options::process_environment();
     if (flags.given("--processes")) environment.launch.processes = parse_processes(flags.text("--processes")).back();
-    config::ParseResult line = tasks::parse_command_line(command, words, environment);
+    options::ParseResult line = tasks::parse_command_line(command, words, environment);
     if (!line.settings.main.trains)
         throw Error(ErrorKind::usage, "cnntrain plan is about training, and the line evaluates; leave out --evaluate");
     if (line.settings.run.backend == backend::BackendKind::ipu)
@@ -234,19 +234,19 @@ const CommandFlags& plan_flags() {
 int plan_command(const Invocation& invocation) {
     const Flags flags(plan_flags(), called(invocation), invocation.arguments, is_of_planned_line);
     std::vector<std::string> words = flags.rest();
-    const config::Command command = planned_command(words);
+    const options::Command command = planned_command(words);
     if (flags.print_help_if_wanted()) return 0;
     plan::PlanSettings settings = plan_settings(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
     const bool is_first = !world || world->rank == 0;
-    const config::ParseResult line = parsed_line(command, words, flags);
+    const options::ParseResult line = parsed_line(command, words, flags);
     for (const std::string& notice : line.notices) {
         if (is_first) log::info(notice);
     }
-    const train::TaskRow& task = tasks::row_of(line);
-    train::check_stages(task, line.settings);
-    require_run_memory(line.settings, config::Command::plan);
+    const run::TaskRow& task = tasks::row_of(line);
+    run::check_stages(task, line.settings);
+    require_run_memory(line.settings, options::Command::plan);
     catch_stop_signals();
     if (flags.given("--processes")) settings.processes = process_plan(flags, world);
     if (!is_first) return 0;  // only one process prints the plan

@@ -29,7 +29,7 @@ using launch::Verbosity;
 
 /// "text" prints one line; "full-text" and "full-json" add the version of Open MPI.
 void print_poprun_version(const std::string& format) {
-    const std::string own = train::version_line();
+    const std::string own = run::version_line();
     if (format == "text") {
         std::cout << own << '\n';
         return;
@@ -89,7 +89,7 @@ int start(const PoprunRequest& request, const Plan& plan) {
 int poprun_command(const Invocation& invocation) {
     const PoprunRequest request = launch::parse_poprun(invocation.arguments, posix_files());
     if (request.help) {
-        std::cout << config::help_text(launch::poprun_page(called(invocation)), *request.help);
+        std::cout << options::help_text(launch::poprun_page(called(invocation)), *request.help);
         return 0;
     }
     if (request.version) {

@@ -19,18 +19,18 @@ bool is_of_profiled_line(const std::string& word, bool) {
 }
 
 /// Removes a leading command that runs a network and returns it; refuses any other.
-config::Command profiled_command(std::vector<std::string>& line) {
-    using config::Command;
+options::Command profiled_command(std::vector<std::string>& line) {
+    using options::Command;
     if (line.empty() || line.front().starts_with('-')) return Command::train;
     static constexpr std::array kRunning = {Command::train, Command::restore, Command::validation, Command::inference,
                                             Command::pretrain};
-    const Command command = config::command_named(line.front());
+    const Command command = options::command_named(line.front());
     if (std::ranges::find(kRunning, command) == kRunning.end()) {
         std::vector<std::string> names;
         for (const Command one : kRunning)
-            names.emplace_back(config::name(one));
+            names.emplace_back(options::name(one));
         throw Error(ErrorKind::usage, "cnntrain profile takes a line of " + listed(names, "or") + ", not of '" +
-                                          std::string(config::name(command)) + "'");
+                                          std::string(options::name(command)) + "'");
     }
     line.erase(line.begin());
     return command;
@@ -59,17 +59,17 @@ int profile_command(const Invocation& invocation) {
     const Flags flags(profile_flags(), called(invocation), invocation.arguments, is_of_profiled_line);
     std::vector<std::string> words = flags.rest();
     if (flags.print_help_if_wanted()) return 0;
-    const config::Command command = profiled_command(words);
+    const options::Command command = profiled_command(words);
     constexpr std::int64_t kMostSteps = 1000;
-    train::ProfileRequest request;
+    run::ProfileRequest request;
     request.steps = flags.integer("--profile-steps", 1, kMostSteps);
     if (flags.given("--profile-dir")) request.folder = flags.text("--profile-dir");
-    const Invocation line{std::move(words), invocation.command_line, std::string(config::name(command))};
-    const auto run = [&](const config::ParseResult& arguments, const train::Host& host) {
+    const Invocation line{std::move(words), invocation.command_line, std::string(options::name(command))};
+    const auto run = [&](const options::ParseResult& arguments, const run::Host& host) {
         return tasks::run_profile(arguments, request, host);
     };
-    if (command != config::Command::restore) return parse_and_run(command, line, run);
-    return parse_and_run(command, line, run, [](const config::ParseResult& given) {
+    if (command != options::Command::restore) return parse_and_run(command, line, run);
+    return parse_and_run(command, line, run, [](const options::ParseResult& given) {
         return tasks::restored_arguments(given, posix_files());
     });
 }

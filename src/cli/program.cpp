@@ -43,11 +43,11 @@ int print_version(const std::vector<std::string>& options) {
     const bool verbose = options == std::vector<std::string>{"--verbose"};
     if (!verbose && !options.empty())
         throw Error(ErrorKind::usage, "--version takes --verbose and nothing else, not '" + options.front() + "'");
-    std::cout << train::version_line() << '\n';
+    std::cout << run::version_line() << '\n';
     if (!verbose) return 0;
-    const train::RunSettings settings;
-    const auto backend = train::make_backend(settings.backend);
-    for (const std::string& line : train::machine_lines(*backend, settings))
+    const run::RunSettings settings;
+    const auto backend = run::make_backend(settings.backend);
+    for (const std::string& line : run::machine_lines(*backend, settings))
         std::cout << line << '\n';
     return 0;
 }
@@ -60,8 +60,8 @@ std::vector<std::string> without_module_switch(std::vector<std::string> words) {
 
 /// Restricts a process that a launcher started together with others on this machine to its share of the cores. Must run
 /// before the process has a second thread. Commands that start other processes keep all cores for those.
-void take_core_share(config::Command command) {
-    if (command == config::Command::poprun || command == config::Command::benchmark) return;
+void take_core_share(options::Command command) {
+    if (command == options::Command::poprun || command == options::Command::benchmark) return;
     const comm::Environment environment = comm::process_environment();
     const auto world = comm::read_launched(environment).world;
     if (!world || !world->local_rank || world->local_size.value_or(1) == 1) return;
@@ -71,18 +71,18 @@ void take_core_share(config::Command command) {
 }
 
 /// Throws Error(usage) if a launcher started several processes of a command that has nothing to share between them.
-void refuse_useless_processes(config::Command command, const Invocation& invocation) {
-    using config::Command;
+void refuse_useless_processes(options::Command command, const Invocation& invocation) {
+    using options::Command;
     const bool shares = tasks::serves(command) || command == Command::restore;      // run_options.cpp decides
     if (shares || command == Command::profile || command == Command::plan) return;  // plan measures the network
-    if (std::ranges::any_of(invocation.arguments, config::asks_help)) return;
+    if (std::ranges::any_of(invocation.arguments, options::asks_help)) return;
     const auto world = comm::read_launched(comm::process_environment()).world;
     if (world && world->size > 1) refuse_processes(*world, invocation);
 }
 
 bool is_command(std::string_view word) {
-    return config::is_script(word) || !config::why_not_here(word).empty() ||
-           std::ranges::find(config::commands(), word, &config::CommandInfo::name) != config::commands().end();
+    return options::is_script(word) || !options::why_not_here(word).empty() ||
+           std::ranges::find(options::commands(), word, &options::CommandInfo::name) != options::commands().end();
 }
 
 /// A command of other programs becomes this program's: "predict" is inference.
@@ -91,7 +91,7 @@ std::vector<std::string> with_own_command(std::vector<std::string> words) {
     const bool asks_help = words.front() == "help" || words.front() == "--help";
     if (asks_help && topic_of({words.begin() + 1, words.end()}) != nullptr) return words;  // "help run folder"
     std::string& command = words[asks_help && words.size() > 1 ? 1 : 0];
-    const std::string_view own = config::command_of_habit(command);
+    const std::string_view own = options::command_of_habit(command);
     if (own.empty()) return words;
     log::info(command + " is read as " + std::string(own));
     command = own;
@@ -117,7 +117,7 @@ constexpr std::string_view kSearchWord = "--search";
 /// "help train", "--help train" and "help dataset cifar" become "train --help" and "dataset cifar --help", "help train
 /// model" becomes "train --help model". "help TOPIC" is unchanged, also if a command has this name.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
-    const bool asks = !words.empty() && (words.front() == "help" || config::asks_help(words.front()));
+    const bool asks = !words.empty() && (words.front() == "help" || options::asks_help(words.front()));
     if (words.size() < 2 || !asks || words[1].starts_with('-')) return words;
     const std::vector<std::string> asked(words.begin() + 1, words.end());
     const bool of_command = is_command(asked.front());
@@ -131,20 +131,20 @@ std::vector<std::string> with_help_last(std::vector<std::string> words) {
         if (help_topic(asked.front()) == nullptr) refuse_topic(joined(asked, " "));
         throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + asked[1] + "'");
     }
-    const std::size_t command = asked.front() == config::name(config::Command::dataset) ? 2 : 1;
+    const std::size_t command = asked.front() == options::name(options::Command::dataset) ? 2 : 1;
     if (asked.size() > command + 1) {
         throw Error(ErrorKind::usage,
                     "help takes a command and a group of its options, not also '" + asked[command + 1] + "'");
     }
     words.assign(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(std::min(command, asked.size())));
-    words.emplace_back(config::kHelpFlag);
+    words.emplace_back(options::kHelpFlag);
     if (asked.size() > command) words.push_back(asked.back());
     return words;
 }
 
 /// "help", "help TOPIC" and the other forms of `help`.
 int help_command(const std::vector<std::string>& words) {
-    if (words.empty() || config::asks_help(words.front())) {
+    if (words.empty() || options::asks_help(words.front())) {
         std::cout << help_overview();
         return 0;
     }
@@ -174,7 +174,7 @@ int help_command(const std::vector<std::string>& words) {
         throw Error(ErrorKind::usage,
                     "help takes a topic, a command, --man or --completion, not '" + wanted + "'; see cnntrain help");
     }
-    ManPages pages{command_pages(), train::version_line(), man_date()};
+    ManPages pages{command_pages(), run::version_line(), man_date()};
     std::erase_if(pages.commands, [](const CommandPage& page) { return foreign_program(page.command) != nullptr; });
     if (words.size() == 2) {
         std::cout << man_page(pages, words[1]);
@@ -187,7 +187,7 @@ int help_command(const std::vector<std::string>& words) {
 
 int dispatch(const std::string& program, const std::vector<std::string>& typed) {
     const std::vector<std::string> words = with_help_last(with_own_command(without_module_switch(typed)));
-    if (words.empty() || config::asks_help(words.front())) {
+    if (words.empty() || options::asks_help(words.front())) {
         std::cout << overview();
         return 0;
     }
@@ -200,13 +200,13 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     for (const std::string& word : words)
         invocation.command_line += " " + word;
     if (const ForeignProgram* foreign = foreign_program(words.front())) {
-        take_core_share(config::Command::train);
+        take_core_share(options::Command::train);
         return foreign->run(invocation);
     }
     refuse_path(words.front());
-    const config::Command command = config::command_named(words.front());
+    const options::Command command = options::command_named(words.front());
     if (!is_available(command))
-        throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
+        throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(options::name(command)));
     refuse_useless_processes(command, invocation);
     take_core_share(command);
     return run_command(command, invocation);
@@ -234,7 +234,7 @@ void outlive_file_size_limit() {
 
 /// Supports a link named poprun to this program.
 std::vector<std::string> with_linked_command(const std::string& program, std::vector<std::string> words) {
-    const std::string_view link = config::name(config::Command::poprun);
+    const std::string_view link = options::name(options::Command::poprun);
     if (last_part(program) == link) words.insert(words.begin(), std::string(link));
     return words;
 }
@@ -305,7 +305,7 @@ int print_error(const std::string& message, ErrorKind kind) {
 
 std::string called(const Invocation& invocation) {
     const std::string file(last_part(invocation.command));
-    const auto& scripts = config::info(config::command_named(invocation.command)).scripts;
+    const auto& scripts = options::info(options::command_named(invocation.command)).scripts;
     const bool is_script = std::ranges::find(scripts, file) != scripts.end();
     return is_script ? file : "cnntrain " + file;
 }
@@ -321,14 +321,14 @@ int run_program(const std::string& program, const std::vector<std::string>& word
 
 namespace {
 
-using config::Command;
-using config::HelpPage;
+using options::Command;
+using options::HelpPage;
 
 template <const CommandFlags& (*kFlags)()> HelpPage page_of(const std::string& called) {
     return help_page(kFlags(), called);
 }
 
-/// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
+/// The functions behind options::commands(), which holds names, script names and help lines. A command without a row
 /// here is implemented by tasks or not available.
 constexpr std::array<CommandEntry, 11> kCommands = {{
     {Command::demo, demo_command, page_of<demo_flags>},
@@ -345,9 +345,9 @@ constexpr std::array<CommandEntry, 11> kCommands = {{
 }};
 
 constexpr ForeignProgram kForeignPrograms[] = {
-    {config::kRecipeScripts[0], "the large-batch ResNet-50 recipe for CPUs: its training", resnet_main_flags,
+    {options::kRecipeScripts[0], "the large-batch ResNet-50 recipe for CPUs: its training", resnet_main_flags,
      resnet_main_command},
-    {config::kRecipeScripts[1], "the large-batch ResNet-50 recipe for CPUs: top-1 and top-5 accuracy",
+    {options::kRecipeScripts[1], "the large-batch ResNet-50 recipe for CPUs: top-1 and top-5 accuracy",
      resnet_eval_flags, resnet_eval_command},
 };
 
@@ -359,8 +359,8 @@ HelpPage page_of_tasks(Command command, const std::string& called) {
             all = std::move(of_task.page);
             continue;
         }
-        for (config::HelpRow& row : of_task.page.rows) {
-            if (std::ranges::find(all.rows, row.flag, &config::HelpRow::flag) != all.rows.end()) continue;
+        for (options::HelpRow& row : of_task.page.rows) {
+            if (std::ranges::find(all.rows, row.flag, &options::HelpRow::flag) != all.rows.end()) continue;
             row.group += " (" + std::string(of_task.task) + ")";
             all.rows.push_back(std::move(row));
         }
@@ -370,9 +370,9 @@ HelpPage page_of_tasks(Command command, const std::string& called) {
 
 /// Commands of flags take these without rows.
 void add_help_flags(HelpPage& page) {
-    if (std::ranges::find(page.rows, config::kHelpFlag, &config::HelpRow::flag) != page.rows.end()) return;
-    page.rows.push_back({.flag = std::string(config::kHelpFlag), .help = "print the main options"});
-    page.rows.push_back({.flag = std::string(config::kHelpAllFlag), .help = "print all options"});
+    if (std::ranges::find(page.rows, options::kHelpFlag, &options::HelpRow::flag) != page.rows.end()) return;
+    page.rows.push_back({.flag = std::string(options::kHelpFlag), .help = "print the main options"});
+    page.rows.push_back({.flag = std::string(options::kHelpAllFlag), .help = "print all options"});
 }
 
 std::vector<std::string> words_of(const std::vector<std::string_view>& views) {
@@ -406,7 +406,7 @@ const ForeignProgram* foreign_program(std::string_view word) {
 
 std::vector<CommandPage> command_pages() {
     std::vector<CommandPage> pages;
-    for (const config::CommandInfo& info : config::commands()) {
+    for (const options::CommandInfo& info : options::commands()) {
         if (!is_available(info.command)) continue;
         const std::string called = "cnntrain " + std::string(info.name);
         if (info.command == Command::dataset) {

@@ -13,18 +13,18 @@
 namespace cnntrain::cli {
 
 struct CommandEntry {
-    config::Command command;
+    options::Command command;
     int (*run)(const Invocation&);
-    config::HelpPage (*page)(const std::string& called) = nullptr;  // null: tasks have it, or each kind of `dataset`
+    options::HelpPage (*page)(const std::string& called) = nullptr;  // null: tasks have it, or each kind of `dataset`
 };
 
 /// Null for a command that tasks implement or that is not available.
-const CommandEntry* command_entry(config::Command command);
+const CommandEntry* command_entry(options::Command command);
 
-bool is_available(config::Command command);
+bool is_available(options::Command command);
 
 /// Returns the exit code of the process; may throw Error.
-int run_command(config::Command command, const Invocation& invocation);
+int run_command(options::Command command, const Invocation& invocation);
 
 /// Programs of another project. They are selected by script name only and take that project's flags.
 struct ForeignProgram {
@@ -43,7 +43,7 @@ struct CommandPage {
     std::string command;               // "train", "dataset cifar", "resnet_main.py"
     std::vector<std::string> scripts;  // other words that select it
     std::string summary;               // what it does, without a capital letter
-    config::HelpPage page;             // with the options of all tasks
+    options::HelpPage page;            // with the options of all tasks
 };
 
 /// All available commands, in the order of the overview. Completion and manual pages are made from them.

@@ -43,15 +43,15 @@ bool is_written_to(FileSystem& files, const std::string& folder) {
 }
 
 /// True if the option stands on the run's command line, by one of its names.
-bool is_on_line(const config::Option& option, const std::string& line) {
+bool is_on_line(const options::Option& option, const std::string& line) {
     const auto names = [&](std::string_view flag, const std::string& word) {
         return word == flag || word.starts_with(std::string(flag) + "=");
     };
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-        if (names(option.flag, word) || (config::is_boolean(option) && word == config::negated(option.flag)))
+        if (names(option.flag, word) || (options::is_boolean(option) && word == options::negated(option.flag)))
             return true;
-        if (std::ranges::any_of(option.aliases, [&](const config::Alias& alias) { return names(alias.flag, word); }))
+        if (std::ranges::any_of(option.aliases, [&](const options::Alias& alias) { return names(alias.flag, word); }))
             return true;
     }
     return false;
@@ -59,16 +59,16 @@ bool is_on_line(const config::Option& option, const std::string& line) {
 
 /// Options with another value than their row's default. Options whose default the model or the data set count if they
 /// are on the line.
-std::vector<report::ChangedOption> changed_options(const config::ParseResult& arguments, const std::string& line) {
+std::vector<report::ChangedOption> changed_options(const options::ParseResult& arguments, const std::string& line) {
     std::vector<report::ChangedOption> result;
-    for (const config::ResolvedOption& one : arguments.options) {
-        const config::Option& option = *one.option;
-        const bool has_default = !std::holds_alternative<config::Unset>(option.fallback);
+    for (const options::ResolvedOption& one : arguments.options) {
+        const options::Option& option = *one.option;
+        const bool has_default = !std::holds_alternative<options::Unset>(option.fallback);
         const bool is_place = option.shared_flag == "--restore-path" || option.shared_flag == "--logs-path";
-        if (is_place || option.action || std::holds_alternative<config::Unset>(one.value)) continue;
+        if (is_place || option.action || std::holds_alternative<options::Unset>(one.value)) continue;
         if (has_default ? one.value == option.fallback : !is_on_line(option, line)) continue;
-        result.push_back({std::string(option.flag), config::to_string(one.value),
-                          has_default ? config::to_string(option.fallback) : ""});
+        result.push_back({std::string(option.flag), options::to_string(one.value),
+                          has_default ? options::to_string(option.fallback) : ""});
     }
     return result;
 }
@@ -126,7 +126,7 @@ private:
         const std::string data = flags_.given("--data-dir") ? flags_.text("--data-dir") : "";
         if (!data.empty() && !exists(files_, data) && !is_directory(files_, data))
             throw Error(ErrorKind::data, "--data-dir " + data + ": there is no such folder or file");
-        checkpoint::refuse_run_checkpoint(files_, "--output", output_);
+        weights::refuse_run_checkpoint(files_, "--output", output_);
         check_outputs(files_,
                       {{{"--output", output_},
                         flags_.given("--overwrite"),
@@ -142,7 +142,7 @@ private:
         const bool going = runs.front().end == report::End::going;
         const std::string page =
             report::page_of(runs, {.written = clock_text("%Y-%m-%d %H:%M:%S"),
-                                   .version = train::version_line(),
+                                   .version = run::version_line(),
                                    .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval_) : 0});
         write_text(files_, output_, page);
         tell(runs.front(), page.size());
@@ -189,7 +189,7 @@ private:
     /// Adds to a run the facts that need the program's options, and to the first run those that need its network.
     void complete(RunRecord& run) {
         const bool is_first = run.folder == without_trailing_slashes(folders_.front());
-        std::optional<config::ParseResult> arguments;
+        std::optional<options::ParseResult> arguments;
         try {
             arguments = recorded_arguments(run.folder);
             run.changed_options = changed_options(*arguments, run.log.command_line);
@@ -228,11 +228,11 @@ private:
         }
     }
 
-    config::ParseResult recorded_arguments(const std::string& folder) const {
+    options::ParseResult recorded_arguments(const std::string& folder) const {
         std::vector<std::string> words = {"--restore-path", folder, "--threads", flags_.text("--threads")};
         if (flags_.given("--data-dir")) words.insert(words.end(), {"--data-dir", flags_.text("--data-dir")});
-        const config::ParseResult line =
-            tasks::parse_command_line(config::Command::restore, words, config::process_environment());
+        const options::ParseResult line =
+            tasks::parse_command_line(options::Command::restore, words, options::process_environment());
         return tasks::restored_arguments(line, files_);
     }
 
@@ -252,7 +252,7 @@ private:
             const bool asked = flags_.given("--vocab-file");
             if (!asked && (place.empty() || files_.kind(place) != FileKind::file)) continue;
             try {
-                if (run.checkpoint) train::is_vocabulary_of(files_, run.checkpoint->path, place);
+                if (run.checkpoint) run::is_vocabulary_of(files_, run.checkpoint->path, place);
             } catch (const Error& error) {
                 if (asked) throw;
                 run.missing.push_back(std::string("the words of the vocabulary: ") + error.what());
@@ -270,11 +270,11 @@ private:
                 {"data_crc32c", run.checkpoint->data_crc},
                 {"data_dir", flags_.given("--data-dir") ? flags_.text("--data-dir") : ""},
                 {"samples", flags_.text("--samples")},
-                {"program", train::version_line()}};
+                {"program", run::version_line()}};
     }
 
-    void add_predictions(RunRecord& run, const config::ParseResult& arguments) {
-        const std::string path = run.folder + "/" + std::string(train::kSamplePredictionsFile);
+    void add_predictions(RunRecord& run, const options::ParseResult& arguments) {
+        const std::string path = run.folder + "/" + std::string(run::kSamplePredictionsFile);
         const auto key = key_of(run);
         const auto stored = [&](const FileSystem& files, const std::string& at) {
             return report::read_predictions(read_text(files, at));
@@ -300,21 +300,21 @@ private:
         }
     }
 
-    std::string compute(const RunRecord& run, const config::ParseResult& arguments,
+    std::string compute(const RunRecord& run, const options::ParseResult& arguments,
                         const std::map<std::string, std::string>& key) const {
-        config::refuse_unavailable(arguments);
-        require_run_memory(arguments.settings, config::Command::inference);
-        train::SamplePredictionSettings settings;
+        options::refuse_unavailable(arguments);
+        require_run_memory(arguments.settings, options::Command::inference);
+        run::SamplePredictionSettings settings;
         settings.checkpoint = run.checkpoint->path;
         settings.key = key;
         settings.most_samples = samples_;
         std::cout << "Predicting validation samples with " << run.checkpoint->name << ": "
                   << (settings.most_samples == 0 ? "all" : "at most " + std::to_string(settings.most_samples))
                   << " (--samples; --no-predictions leaves this out)" << std::endl;
-        const train::Host host = process_host(invocation_);
+        const run::Host host = process_host(invocation_);
         metrics::Observers observers;
         observers.add(std::make_unique<metrics::Console>(*host.console, metrics::Console::Settings{host.terminal}));
-        return train::sample_predictions(tasks::row_of(arguments), arguments, settings, host, observers);
+        return run::sample_predictions(tasks::row_of(arguments), arguments, settings, host, observers);
     }
 
     /// A folder that cannot be written to costs time the next time, no more.

@@ -118,7 +118,7 @@ Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& ta
             throw Error(ErrorKind::usage, called + ": unexpected word '" + word + "': options start with --");
         const std::string name = with_hyphens(word);
         const bool theirs = std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; }) ||
-                            config::asks_help(name) || word.substr(0, word.find('=')).find('_') != word.npos;
+                            options::asks_help(name) || word.substr(0, word.find('=')).find('_') != word.npos;
         return !(is_recipe_flag(word) && theirs);
     };
 }
@@ -209,7 +209,7 @@ void mention_schedule(RecipeLine& line, const Flags& flags) {
 
 /// The same command line resumes a stopped run, as with TensorFlow's Estimator.
 void translate_run_folder(RecipeLine& line, const std::string& model_dir, const FileSystem& files) {
-    const std::optional<checkpoint::Found> found = checkpoint::latest(files, model_dir);
+    const std::optional<weights::Found> found = weights::latest(files, model_dir);
     append(line.options, found ? "--restore-path" : "--logs-path", model_dir);
     if (!found) return;
     line.notices.push_back(model_dir + " holds " + found->name +
@@ -293,7 +293,7 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
                             const FileSystem& files) {
     return recipe_line(called, kEval, words, host, [&](RecipeLine& line, const Flags& flags) {
         const std::string folder = model_dir(flags);
-        const std::optional<checkpoint::Found> found = checkpoint::latest(files, folder);
+        const std::optional<weights::Found> found = weights::latest(files, folder);
         append(line.options, "--restore-path", found ? found->path : folder);
         // A separate folder, because a training run may be writing into the run's own.
         append(line.options, "--logs-path", folder + "/eval");

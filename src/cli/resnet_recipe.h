@@ -26,7 +26,7 @@ RecipeHost recipe_host(const comm::Launched& launched);
 std::vector<std::string> without_no_break_spaces(const std::vector<std::string>& words);
 
 struct RecipeLine {
-    std::optional<config::HelpWish> help_wish = {};  // if set, no other member is filled in
+    std::optional<options::HelpWish> help_wish = {};  // if set, no other member is filled in
     std::vector<std::string> options;  // options for our command; those that the user gave in our spelling come last
     std::vector<std::string> notices;
 };

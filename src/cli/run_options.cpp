@@ -24,8 +24,8 @@ namespace cnntrain::cli {
 namespace {
 
 /// `together`: the processes that a launcher started share the work.
-config::Launch launch_of(const comm::Launched& launched, bool together) {
-    config::Launch launch;
+options::Launch launch_of(const comm::Launched& launched, bool together) {
+    options::Launch launch;
     if (!together) return launch;
     if (launched.world) {
         launch.processes = launched.world->size;
@@ -35,15 +35,15 @@ config::Launch launch_of(const comm::Launched& launched, bool together) {
     return launch;
 }
 
-bool is_on(const config::ParseResult& arguments, std::string_view key) {
-    return std::ranges::any_of(arguments.options, [&](const config::ResolvedOption& option) {
-        return config::key(*option.option) == key && option.value == config::Value(true);
+bool is_on(const options::ParseResult& arguments, std::string_view key) {
+    return std::ranges::any_of(arguments.options, [&](const options::ResolvedOption& option) {
+        return options::key(*option.option) == key && option.value == options::Value(true);
     });
 }
 
 /// True if a run measures speed, on made-up data or of the input alone. Processes of plain mpirun then measure side by
 /// side, as benchmarks of the original programs do.
-bool only_measures(const config::ParseResult& arguments) {
+bool only_measures(const options::ParseResult& arguments) {
     return is_on(arguments, "generated_data") || is_on(arguments, "synthetic_data") ||
            arguments.settings.device.dataset_benchmark;
 }
@@ -51,9 +51,9 @@ bool only_measures(const config::ParseResult& arguments) {
 /// Parses the line for its processes. Those that train together share each update. Those that validate share the
 /// samples, except under plain mpirun if they only measure. Inference has no shared work: several processes may only
 /// measure, otherwise Error(usage).
-config::ParseResult parsed(config::Command command, const Invocation& invocation, const comm::Launched& launched) {
-    using config::Command;
-    config::Environment environment = config::process_environment();
+options::ParseResult parsed(options::Command command, const Invocation& invocation, const comm::Launched& launched) {
+    using options::Command;
+    options::Environment environment = options::process_environment();
     const auto parse = [&](bool together) {
         environment.launch = launch_of(launched, together);
         return tasks::parse_command_line(command, invocation.arguments, environment);
@@ -61,7 +61,7 @@ config::ParseResult parsed(config::Command command, const Invocation& invocation
     const bool several = launched.world && launched.world->size > 1;
     const bool shares_validation = command == Command::validation && launched.popdist;
     if (command != Command::inference && (command != Command::validation || shares_validation)) return parse(true);
-    config::ParseResult arguments = parse(false);
+    options::ParseResult arguments = parse(false);
     if (!several || arguments.wants_help || arguments.wants_print_config || only_measures(arguments)) return arguments;
     if (command == Command::validation) return parse(true);
     refuse_processes(*launched.world, invocation);
@@ -71,7 +71,7 @@ config::ParseResult parsed(config::Command command, const Invocation& invocation
 // because of it.
 
 /// Rank 0 prints; other ranks print only if rank 0 cannot be reached.
-int tell_error_of_all(comm::Communicator& communicator, const train::ErrorOfAll& error) {
+int tell_error_of_all(comm::Communicator& communicator, const run::ErrorOfAll& error) {
     if (communicator.rank() == 0) print_error(error.what(), error.kind());
     try {
         communicator.finish();
@@ -87,7 +87,7 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
         const int code = run();
         communicator->finish();
         return code;
-    } catch (const train::ErrorOfAll& error) {
+    } catch (const run::ErrorOfAll& error) {
         return tell_error_of_all(*communicator, error);
     } catch (const Error& error) {
         const int code = print_error(error.what(), error.kind());
@@ -101,7 +101,7 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
 
 /// True if this process prints. The first one always does. Some tasks print training in every process under poprun,
 /// except on a terminal; for others the options decide. A validation's result covers all processes and is printed once.
-bool prints(const config::ParseResult& arguments, bool by_poprun, const Terminal& terminal) {
+bool prints(const options::ParseResult& arguments, bool by_poprun, const Terminal& terminal) {
     if (arguments.launch.index == 0 || arguments.settings.logging.all_instances) return true;
     if (terminal.is_there() && !arguments.settings.logging.verbose) return false;
     return tasks::row_of(arguments).every_process_prints && by_poprun && arguments.settings.main.trains;
@@ -115,10 +115,10 @@ void refuse_processes(const comm::World& world, const Invocation& invocation) {
                                       "; start one process without the launcher: " + invocation.command_line);
 }
 
-train::Host process_host(const Invocation& invocation) {
-    train::Host host;
+run::Host process_host(const Invocation& invocation) {
+    run::Host host;
     host.command_line = invocation.command_line;
-    host.is_original_line = config::is_script(invocation.command);
+    host.is_original_line = options::is_script(invocation.command);
     host.console = &terminal_output();
     host.terminal = console_terminal();
     host.stop_requested = stop_requested;
@@ -126,41 +126,41 @@ train::Host process_host(const Invocation& invocation) {
     return host;
 }
 
-void require_run_memory(const config::Settings& settings, config::Command command) {
+void require_run_memory(const options::Settings& settings, options::Command command) {
     constexpr std::uint64_t kLibraryBytes = std::uint64_t{32} << 20;
     std::uint64_t threads = 0;
     for (const std::int64_t wanted : {settings.run.threads, settings.run.input_threads})
         threads += static_cast<std::uint64_t>(wanted > 0 ? wanted : available_cores());
-    require_memory(kLibraryBytes + threads * thread_stack_bytes(), "cnntrain " + std::string(config::name(command)));
+    require_memory(kLibraryBytes + threads * thread_stack_bytes(), "cnntrain " + std::string(options::name(command)));
 }
 
-int parse_and_run(config::Command command, const Invocation& invocation,
-                  const std::function<int(const config::ParseResult&, const train::Host&)>& run,
-                  const std::function<config::ParseResult(const config::ParseResult&)>& complete) {
+int parse_and_run(options::Command command, const Invocation& invocation,
+                  const std::function<int(const options::ParseResult&, const run::Host&)>& run,
+                  const std::function<options::ParseResult(const options::ParseResult&)>& complete) {
     const comm::Launched launched = comm::read_launched(comm::process_environment());
-    config::ParseResult arguments = parsed(command, invocation, launched);
+    options::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
-        std::cout << config::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
+        std::cout << options::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
         return 0;
     }
     if (complete) arguments = complete(arguments);
     if (arguments.settings.logging.quiet) log::set_level(log::Level::warning);
-    if (arguments.settings.logging.format == train::LogFormat::json) report_in_json();
+    if (arguments.settings.logging.format == run::LogFormat::json) report_in_json();
     if (arguments.wants_dry_run && arguments.launch.index > 0) log::set_level(log::Level::error);  // rank 0 warns
     for (const std::string& notice : arguments.notices) {
         if (arguments.launch.index == 0) log::info(notice);
     }
     if (arguments.wants_print_config) {
-        std::cout << config::print_config_text(arguments);
+        std::cout << options::print_config_text(arguments);
         return 0;
     }
-    train::check_stages(tasks::row_of(arguments), arguments.settings);
-    config::refuse_unavailable(arguments);
+    run::check_stages(tasks::row_of(arguments), arguments.settings);
+    options::refuse_unavailable(arguments);
     const bool alone = arguments.launch.processes == 1;
     const bool side_by_side = alone && launched.world && launched.world->rank > 0;
     if (arguments.wants_dry_run && side_by_side) return 0;  // rank 0 prints
     require_run_memory(arguments.settings, command);
-    train::Host host = process_host(invocation);
+    run::Host host = process_host(invocation);
     if (!alone) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
         host.reports = prints(arguments, launched.popdist.has_value(), host.terminal);
@@ -201,11 +201,11 @@ Invocation announced(const Invocation& invocation, RecipeLine line, const std::s
 }  // namespace
 
 int restore_command(const Invocation& invocation) {
-    config::ParseResult line;
+    options::ParseResult line;
     return parse_and_run(
-        config::Command::restore, invocation,
-        [&line](const config::ParseResult&, const train::Host& host) { return tasks::run_restored(line, host); },
-        [&line](const config::ParseResult& given) {
+        options::Command::restore, invocation,
+        [&line](const options::ParseResult&, const run::Host& host) { return tasks::run_restored(line, host); },
+        [&line](const options::ParseResult& given) {
             line = given;
             return tasks::restored_arguments(line, posix_files());
         });
@@ -216,10 +216,10 @@ int resnet_main_command(const Invocation& invocation) {
     const RecipeHost host = this_host();
     RecipeLine line = resnet_main_line(script, invocation.arguments, host, posix_files());
     if (line.help_wish) {
-        std::cout << config::help_text(help_page(resnet_main_flags(), script), *line.help_wish);
+        std::cout << options::help_text(help_page(resnet_main_flags(), script), *line.help_wish);
         return 0;
     }
-    return task_command(config::Command::train, announced(invocation, std::move(line), "train", host.rank));
+    return task_command(options::Command::train, announced(invocation, std::move(line), "train", host.rank));
 }
 
 int resnet_eval_command(const Invocation& invocation) {
@@ -227,17 +227,17 @@ int resnet_eval_command(const Invocation& invocation) {
     const RecipeHost here = this_host();
     RecipeLine line = resnet_eval_line(script, invocation.arguments, here, posix_files());
     if (line.help_wish) {
-        std::cout << config::help_text(help_page(resnet_eval_flags(), script), *line.help_wish);
+        std::cout << options::help_text(help_page(resnet_eval_flags(), script), *line.help_wish);
         return 0;
     }
-    return parse_and_run(config::Command::validation, announced(invocation, std::move(line), "validation", here.rank),
-                         [](const config::ParseResult& arguments, train::Host host) {
-                             host.estimator = train::EstimatorReport{.weight_decay = kRecipeWeightDecay};
+    return parse_and_run(options::Command::validation, announced(invocation, std::move(line), "validation", here.rank),
+                         [](const options::ParseResult& arguments, run::Host host) {
+                             host.estimator = run::EstimatorReport{.weight_decay = kRecipeWeightDecay};
                              return tasks::run_validation(arguments, host);
                          });
 }
 
-int task_command(config::Command command, const Invocation& invocation) {
+int task_command(options::Command command, const Invocation& invocation) {
     return parse_and_run(command, invocation, tasks::run);
 }
 

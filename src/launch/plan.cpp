@@ -379,7 +379,7 @@ int number_in(const Environment& environment, const std::string& variable, int l
         refuse_line(std::string(kInstanceWord) + " belongs into lines of mpirun that poprun writes: " + variable +
                     " is not set");
     }
-    return static_cast<int>(config::whole_number(variable, found->second, least, kMost));
+    return static_cast<int>(options::whole_number(variable, found->second, least, kMost));
 }
 
 }  // namespace

@@ -18,18 +18,18 @@
 namespace cnntrain::launch {
 namespace {
 
-config::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
-    const config::Takes takes = option.takes == Takes::nothing ? config::Takes::nothing
-                                : option.takes == Takes::words ? config::Takes::any
-                                                               : config::Takes::one;
+options::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
+    const options::Takes takes = option.takes == Takes::nothing ? options::Takes::nothing
+                                 : option.takes == Takes::words ? options::Takes::any
+                                                                : options::Takes::one;
     return {flag, std::string(option.flag), takes};
 }
 
-std::vector<config::Spelling> spellings() {
-    std::vector<config::Spelling> all;
+std::vector<options::Spelling> spellings() {
+    std::vector<options::Spelling> all;
     for (const PoprunOption& option : poprun_options()) {
         all.push_back(spelling_of(option, std::string(option.flag)));
-        all.back().preferred = option.flag != config::kHelpAllFlag;
+        all.back().preferred = option.flag != options::kHelpAllFlag;
     }
     for (const auto& [letters, flag] :
          {std::pair{"-v", "--verbose"}, {"-vv", "--vv"}, {"-h", "--help"}, {"-H", "--host"}}) {
@@ -41,8 +41,8 @@ std::vector<config::Spelling> spellings() {
 
 /// Handles an option without a row, or a typing error that occurs in documents. Throws Error(usage) for options of the
 /// program.
-std::optional<config::Spelling> unlisted_option(const std::string& word, bool ambiguous,
-                                                std::vector<std::string>& notices) {
+std::optional<options::Spelling> unlisted_option(const std::string& word, bool ambiguous,
+                                                 std::vector<std::string>& notices) {
     const std::string flag = word.substr(0, word.find('='));
     std::string meant = word;  // a documented command line has "--num=ilds" for "--num-ilds"
     if (flag != word) meant[flag.size()] = '-';
@@ -51,7 +51,7 @@ std::optional<config::Spelling> unlisted_option(const std::string& word, bool am
         return spelling_of(*option, word);
     }
     if (ambiguous) return std::nullopt;
-    if (flag.starts_with("--vipu-")) return config::Spelling{flag, flag};
+    if (flag.starts_with("--vipu-")) return options::Spelling{flag, flag};
     if (flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-"))
         refuse_line(flag + " belongs after the program");
     return std::nullopt;
@@ -59,16 +59,16 @@ std::optional<config::Spelling> unlisted_option(const std::string& word, bool am
 
 /// Documents contain escaped blanks before line breaks, so words may start with a blank. All words from the program's
 /// name on belong to the program.
-config::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
-    config::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
+options::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
+    options::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
     habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
     habits.unknown = [&](const std::string& word, bool ambiguous) { return unlisted_option(word, ambiguous, notices); };
-    return config::read_line(spellings(), words, habits);
+    return options::read_line(spellings(), words, habits);
 }
 
-std::vector<GivenOption> given_options(const config::Line& line) {
+std::vector<GivenOption> given_options(const options::Line& line) {
     std::vector<GivenOption> all;
-    for (const config::GivenValues& given : line.options) {
+    for (const options::GivenValues& given : line.options) {
         const PoprunOption* option = option_named(given.option);
         all.push_back({option == nullptr ? &kOtherVipu : option, given.values.front(), given.option});
     }
@@ -115,7 +115,7 @@ void apply(const GivenOption& given, PoprunRequest& request, const FileSystem& f
 
 PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const FileSystem& files) {
     PoprunRequest request;
-    config::Line line = read_words(arguments, request.notices);
+    options::Line line = read_words(arguments, request.notices);
     const std::vector<GivenOption> options = with_imported(given_options(line), files);
     if (gives(options, "--host") && gives(options, "--hostfile"))
         refuse_line("--host and --hostfile are both given; choose one");
@@ -133,8 +133,8 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
     return request;
 }
 
-config::HelpPage poprun_page(const std::string& called) {
-    config::HelpPage page{.called = called, .operands = "program [arguments]"};
+options::HelpPage poprun_page(const std::string& called) {
+    options::HelpPage page{.called = called, .operands = "program [arguments]"};
     page.summary =
         "Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a "
         "script that cnntrain stands for, also behind python or python3, or any other.";
@@ -147,16 +147,16 @@ config::HelpPage poprun_page(const std::string& called) {
             for_ipus += (for_ipus.empty() ? "" : ", ") + std::string(option.flag);
             continue;
         }
-        config::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
-        if (option.takes != Takes::nothing) row.arity = config::Arity::one;
+        options::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
+        if (option.takes != Takes::nothing) row.arity = options::Arity::one;
         if (option.takes == Takes::boolean) row.choices = {"yes", "no"};
         row.path = row.value == "FILE" || row.value == "FOLDER";
         row.help = row.summary = option.help;
         row.main = option.is_main;
         page.rows.push_back(std::move(row));
     }
-    page.all_only = "\n" + config::paragraph("Without effect on CPUs, and named in one notice: " + for_ipus +
-                                             ", and every other --vipu-... option.");
+    page.all_only = "\n" + options::paragraph("Without effect on CPUs, and named in one notice: " + for_ipus +
+                                              ", and every other --vipu-... option.");
     page.more =
         "\nOptions end at the program's name. Every instance gets the variables POPDIST_* and its rank.\n"
         "Exit code: that of the first instance that failed (128 + its number when a signal ended it), 2 for\n"
@@ -282,7 +282,7 @@ constexpr PoprunOption kOptions[] = {
     {"--help", Takes::nothing, 0, "", "Print the main options.",
      [](Request& request, Given) { request.help.emplace(); }, false},
     {"--help-all", Takes::nothing, 0, "", "Print all options.",
-     [](Request& request, Given) { request.help = config::HelpWish{.all = true}; }, false, false},
+     [](Request& request, Given) { request.help = options::HelpWish{.all = true}; }, false, false},
     {"--num-ilds", Takes::number, 1, "", "", [](Request& request, Given value) { request.ilds = value.number; }},
     {"--offline-mode", Takes::boolean},
     {"--vipu-server-host", Takes::text, 0, "", "",
@@ -338,7 +338,7 @@ OptionValue read_value(const GivenOption& given) {
     if (option.takes == Takes::number) {
         constexpr int kMost = 1'000'000;
         value.number = static_cast<int>(
-            config::whole_number("poprun: " + std::string(option.flag), given.text, option.least, kMost));
+            options::whole_number("poprun: " + std::string(option.flag), given.text, option.least, kMost));
     }
     if (option.takes == Takes::text && given.text.empty())
         refuse_line(std::string(option.flag) + " needs a value, got an empty one");
@@ -373,7 +373,7 @@ void add(const PoprunOption& option, const YAML::Node& node, std::vector<GivenOp
 
 std::vector<GivenOption> settings_of(const std::string& text) {
     std::vector<GivenOption> given;
-    config::check_yaml(text, ErrorKind::usage);
+    options::check_yaml(text, ErrorKind::usage);
     const YAML::Node root = YAML::Load(text);
     if (!root.IsMap()) refuse_line("expected a mapping like 'num-instances: 8'");
     for (const auto& entry : root) {

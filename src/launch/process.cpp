@@ -521,8 +521,8 @@ namespace {
 
 /// True for a script that this program stands for. Throws Error(unsupported) for one that it lacks.
 bool is_own_script(std::string_view word) {
-    if (!config::why_not_here(word).empty()) config::command_named(word);
-    return config::is_script(word);
+    if (!options::why_not_here(word).empty()) options::command_named(word);
+    return options::is_script(word);
 }
 
 }  // namespace
@@ -549,7 +549,8 @@ std::vector<std::string> with_own_commands(std::vector<std::string> words, const
 bool only_describes(const std::vector<std::string>& words, const std::string& self) {
     const bool own = !words.empty() && (words.front() == self || last_part(words.front()) == "cnntrain");
     return own && std::ranges::any_of(words, [](const std::string& word) {
-               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" || config::asks_help(word);
+               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" ||
+                      options::asks_help(word);
            });
 }
 

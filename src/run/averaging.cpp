@@ -16,7 +16,7 @@
 #include "run/run_files.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 struct AveragedPoint {
@@ -28,7 +28,7 @@ std::vector<AveragedPoint> planned_checkpoints(const FileSystem& files, const st
                                                const schedule::RunPlan& plan) {
     std::vector<AveragedPoint> points;
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
-        const std::string path = checkpoint::checkpoint_path(folder, step.end());
+        const std::string path = weights::checkpoint_path(folder, step.end());
         if (exists(files, path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
     }
     return points;
@@ -45,13 +45,13 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
         throw Error(ErrorKind::not_found, "weight averaging: none of the run's checkpoints is left in " + folder);
     files.make_directories(folder + "/ckpt");
     const auto write = [&](const std::string& name, const std::vector<std::string>& paths,
-                           checkpoint::AverageSettings how) {
-        how.edited = checkpoint::edited_if(settings.trust_edited);
-        averages.push_back({name, checkpoint::average_path(folder, name)});
+                           weights::AverageSettings how) {
+        how.edited = weights::edited_if(settings.trust_edited);
+        averages.push_back({name, weights::average_path(folder, name)});
         const std::string& target = averages.back().path;
-        if (checkpoint::is_average_of(files, paths, how.mode, target)) return;
+        if (weights::is_average_of(files, paths, how.mode, target)) return;
         drop_validation(files, folder, name);  // first, so that a killed process redoes both
-        checkpoint::average(files, paths, how, target);
+        weights::average(files, paths, how, target);
     };
     for (const std::int64_t epochs : settings.mean_epochs) {
         std::vector<std::string> paths;
@@ -60,15 +60,15 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
             const double before_end = points.back().epoch - point.epoch;
             if (before_end <= static_cast<double>(epochs) + 1e-6) paths.push_back(point.path);
         }
-        write("weight_avg_N_" + std::to_string(epochs), paths, {checkpoint::Averaging::mean});
+        write("weight_avg_N_" + std::to_string(epochs), paths, {weights::Averaging::mean});
     }
     for (const double decay : settings.exponential_decays) {
         std::vector<std::string> paths;
         paths.reserve(points.size());
         for (const AveragedPoint& point : points)
             paths.push_back(point.path);
-        write("weight_avg_exp_" + config::to_string(config::Value{decay}), paths,
-              {checkpoint::Averaging::exponential, decay});
+        write("weight_avg_exp_" + options::to_string(options::Value{decay}), paths,
+              {weights::Averaging::exponential, decay});
     }
     return averages;
 }
@@ -175,4 +175,4 @@ void WeightAverage::update(const backend::Executable& executable) {
     seconds_ += watch.seconds();
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

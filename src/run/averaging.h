@@ -13,7 +13,7 @@
 #include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/run_plan.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Base name of the file with the average of --ema-decay, and of its rows.
 inline constexpr std::string_view kAverageName = "weight_avg_ema";
@@ -73,4 +73,4 @@ private:
     double seconds_ = 0;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

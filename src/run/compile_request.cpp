@@ -17,19 +17,19 @@
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/backends.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// `use`: 0 for training, 1 for validation and inference.
 std::optional<unsigned> selected_device(const std::vector<std::string>& selection, std::size_t use) {
     if (selection.empty()) return std::nullopt;
     const std::string& word = selection[std::min(use, selection.size() - 1)];
-    if (config::is_any_ipu(word)) return std::nullopt;
+    if (options::is_any_ipu(word)) return std::nullopt;
     return static_cast<unsigned>(std::stoul(word));
 }
 
 /// The device of each stage. If --shards equals the number of stages, each stage has its own device.
-std::vector<std::int32_t> devices_of_stages(const config::Settings& settings, std::int64_t stages) {
+std::vector<std::int32_t> devices_of_stages(const options::Settings& settings, std::int64_t stages) {
     std::vector<std::int32_t> devices(static_cast<std::size_t>(stages));
     const std::vector<std::int64_t>& mapping = settings.training.device_mapping;
     if (std::ssize(mapping) == stages) {
@@ -42,7 +42,7 @@ std::vector<std::int32_t> devices_of_stages(const config::Settings& settings, st
 
 }  // namespace
 
-schedule::UpdatePlan update_plan(const config::Settings& settings) {
+schedule::UpdatePlan update_plan(const options::Settings& settings) {
     const schedule::BatchPlan batch = batch_plan(settings);
     schedule::UpdatePlan plan;
     plan.micro_batch = batch.micro_batch;
@@ -54,7 +54,7 @@ schedule::UpdatePlan update_plan(const config::Settings& settings) {
     return plan;
 }
 
-backend::CpuSettings cpu_settings(const config::Settings& settings) {
+backend::CpuSettings cpu_settings(const options::Settings& settings) {
     backend::CpuSettings result;
     result.threads = compute_threads(settings.run);
     result.lanes = settings.training.lanes;
@@ -64,7 +64,7 @@ backend::CpuSettings cpu_settings(const config::Settings& settings) {
     return result;
 }
 
-backend::IpuSettings ipu_settings(const config::Settings& settings) {
+backend::IpuSettings ipu_settings(const options::Settings& settings) {
     backend::IpuSettings result = settings.ipu;
     result.rounds_updates_only = settings.device.stochastic_rounding == backend::StochasticRounding::ri_prng_stable;
     result.all_reduce_bytes = static_cast<std::size_t>(settings.comm.bucket_bytes);
@@ -83,11 +83,11 @@ std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated) {
            counted(plan.stages(), "stage") + " each";
 }
 
-schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend) {
+schedule::Placement placement(const options::Settings& settings, const backend::Backend& backend) {
     return backend.placement(update_plan(settings), cpu_settings(settings));
 }
 
-backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
+backend::CompileRequest compile_request(const graph::Graph& graph, const options::Settings& settings,
                                         std::vector<data::Field> fields, std::uint64_t seed) {
     backend::CompileRequest result{&graph, std::move(fields)};
     result.plan.micro_batch = settings.training.micro_batch_size;
@@ -103,7 +103,7 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     return result;
 }
 
-backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
+backend::CompileRequest training_request(const graph::Graph& graph, const options::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed) {
     backend::CompileRequest result = compile_request(graph, settings, std::move(fields), seed);
     result.plan = update_plan(settings);
@@ -112,13 +112,13 @@ backend::CompileRequest training_request(const graph::Graph& graph, const config
     return result;
 }
 
-backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator) {
+backend::Peers peers(const options::Settings& settings, comm::Communicator& communicator) {
     return {&communicator, {settings.comm.wire, settings.comm.route}, settings.comm.shard_optimiser};
 }
 
 namespace {
 
-void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {
+void check_splits(const TaskRow& task, const options::Settings& settings, const std::vector<std::string>& functions) {
     const TrainingSettings& training = settings.training;
     const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
     const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
@@ -134,15 +134,15 @@ void check_splits(const TaskRow& task, const config::Settings& settings, const s
 
 }  // namespace
 
-schedule::BatchPlan batch_plan(const config::Settings& settings) {
+schedule::BatchPlan batch_plan(const options::Settings& settings) {
     return schedule::batch_plan(settings.training);
 }
 
-schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
+schedule::RunPlan run_plan(const options::Settings& settings, std::int64_t images) {
     return schedule::make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
 }
 
-void check_stages(const TaskRow& task, const config::Settings& settings) {
+void check_stages(const TaskRow& task, const options::Settings& settings) {
     const std::vector<std::string> functions = task.functions(settings);  // refuses sizes that the family does not have
     if (!settings.main.trains) return;
     check_splits(task, settings, functions);
@@ -171,7 +171,7 @@ std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
     std::unique_ptr<backend::Backend> backend = available_backend(kind);
     if (backend == nullptr) {
         throw Error(ErrorKind::unsupported, "this program was built without --backend " +
-                                                std::string(config::name(kind)) +
+                                                std::string(options::name(kind)) +
                                                 " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
     }
     return backend;
@@ -215,4 +215,4 @@ nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backe
     return result;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -14,11 +14,11 @@
 #include "run/ranks.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 std::unique_ptr<backend::Executable> compile_evaluation(const backend::Backend& backend, const graph::Graph& graph,
-                                                        const Samples& data, const config::Settings& settings,
+                                                        const Samples& data, const options::Settings& settings,
                                                         std::uint64_t seed,
                                                         const std::function<bool()>& stop_requested) {
     backend::CompileRequest request =
@@ -28,7 +28,7 @@ std::unique_ptr<backend::Executable> compile_evaluation(const backend::Backend& 
 }
 
 /// The counter of classes; null where none is wanted.
-const Classifier* counted_classifier(const Task& task, const config::Settings& settings) {
+const Classifier* counted_classifier(const Task& task, const options::Settings& settings) {
     return settings.validation.any() ? task.classifier() : nullptr;
 }
 
@@ -45,13 +45,13 @@ std::size_t class_count(const graph::Graph& graph) {
 
 }  // namespace
 
-graph::Graph validation_graph(const Task& task, const config::Settings& settings,
+graph::Graph validation_graph(const Task& task, const options::Settings& settings,
                               const std::vector<data::Field>& fields) {
     return graph_of(task, counted_classifier(task, settings), fields);
 }
 
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
-                     const config::Settings& settings, std::uint64_t seed, const Host& host)
+                     const options::Settings& settings, std::uint64_t seed, const Host& host)
     : task_(task),
       host_(host),
       classifier_(counted_classifier(task, settings)),
@@ -62,7 +62,7 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
       run_settings_(settings.run),
       latency_(settings.device.latency) {}
 
-void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
+void Evaluator::load(weights::Checkpoint checkpoint, const std::string& path) {
     load_model(*executable_, graph_, std::move(checkpoint), path, run_settings_);
 }
 
@@ -195,7 +195,7 @@ std::optional<std::string> first_bad_number(const std::map<std::string, HostTens
         const bool is_variance = name.ends_with(nn::kMovingVariance);
         const std::int64_t index = first_bad_index(tensor, is_variance ? 0 : -INFINITY);
         if (index >= 0)
-            return name + "[" + std::to_string(index) + "] is " + config::to_string(config::Value{tensor.at(index)});
+            return name + "[" + std::to_string(index) + "] is " + options::to_string(options::Value{tensor.at(index)});
     }
     return std::nullopt;
 }
@@ -217,4 +217,4 @@ void fail_not_finite(const std::string& what, const std::string& where) {
                                          "; its answers mean nothing: use weights of a training that has not diverged");
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -21,10 +21,10 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "run/reports/predictions.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The graph of validations with these settings: with logits where a training counts classes.
-graph::Graph validation_graph(const Task& task, const config::Settings& settings,
+graph::Graph validation_graph(const Task& task, const options::Settings& settings,
                               const std::vector<data::Field>& fields);
 
 /// Compiles once, then evaluates any number of checkpoints. Every sample is counted once, and processes share the
@@ -32,10 +32,10 @@ graph::Graph validation_graph(const Task& task, const config::Settings& settings
 class Evaluator {
 public:
     /// `data`: the validation split, which the processes of the host share.
-    Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const config::Settings& settings,
+    Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const options::Settings& settings,
               std::uint64_t seed, const Host& host);
 
-    void load(checkpoint::Checkpoint checkpoint, const std::string& path);
+    void load(weights::Checkpoint checkpoint, const std::string& path);
     void load_random(std::uint64_t seed);
     /// Takes the weights of this process's training.
     void load_from(const backend::Executable& training);
@@ -127,4 +127,4 @@ private:
     std::int64_t first_sample_ = 0;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -26,20 +26,20 @@
 #include "run/run_files.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr std::int64_t kTop = 5;  // of the top-5 accuracy
 
 /// Loads one checkpoint, or random weights.
-std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
+std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const options::Settings& settings,
                          const FileSystem& files, std::uint64_t seed) {
     if (!settings.main.restore_path) {
         log::warning("no --restore-path: the weights are random, and so are the classes");
         initialise(executable, graph, seed);
         return "random";
     }
-    const checkpoint::Found found = checkpoint_to_evaluate(files, *settings.main.restore_path);
+    const weights::Found found = checkpoint_to_evaluate(files, *settings.main.restore_path);
     load_model(executable, graph, checkpoint_weights(files, found.path, settings), found.path, settings.run);
     return found.name;
 }
@@ -82,7 +82,7 @@ public:
         if (!path_.empty()) write_text(files_, path_, text_.text());
         const double count = static_cast<double>(samples_);
         observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
-                        ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+                        ", throughput: " + options::to_string(options::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0) {
             const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
             const std::string some =
@@ -97,7 +97,7 @@ private:
         std::string line = shown(prediction) + ":";
         for (const ClassProbability& item : prediction.classes) {
             line += " " + printable(class_text(item.label, names_)) + " (" +
-                    config::to_string(config::Value{rounded(item.probability)}) + ")";
+                    options::to_string(options::Value{rounded(item.probability)}) + ")";
         }
         return line;
     }
@@ -120,8 +120,8 @@ private:
     }
     std::string percent(std::int64_t hits) const {
         constexpr double kPercent = 100;
-        return config::to_string(
-            config::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
+        return options::to_string(
+            options::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
     }
 
     std::string path_;
@@ -134,11 +134,11 @@ private:
 };
 
 /// Refuses options that only apply to measurements; they indicate a forgotten --iterations.
-void refuse_measuring_options(const config::ParseResult& arguments) {
+void refuse_measuring_options(const options::ParseResult& arguments) {
     for (const std::string flag : {"--num-inference-thread", "--force-recompile", "--tmp-execs", "--repeat"}) {
         std::string key = flag.substr(2);
         std::ranges::replace(key, '-', '_');
-        if (arguments.at(key).source == config::Source::default_value) continue;
+        if (arguments.at(key).source == options::Source::default_value) continue;
         throw Error(ErrorKind::usage, "inference: " + flag +
                                           " is for measuring, which needs --iterations; without it every sample is "
                                           "classified once");
@@ -147,8 +147,8 @@ void refuse_measuring_options(const config::ParseResult& arguments) {
 
 }  // namespace
 
-int run_inference(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
-    const config::Settings& settings = arguments.settings;
+int run_inference(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
+    const options::Settings& settings = arguments.settings;
     if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
         return measure_requests(task_row, arguments, host);
     refuse_measuring_options(arguments);
@@ -211,4 +211,4 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     return 0;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -12,7 +12,7 @@
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// Sizes the ring for the batches that a consumer holds at once and one that is ready.
@@ -34,7 +34,7 @@ std::uint64_t index_bytes(std::int64_t samples) {
     return static_cast<std::uint64_t>(samples) * kPerSample;
 }
 
-data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample) {
+data::LoaderSettings loader_settings(const options::Settings& settings, std::int64_t first_sample) {
     data::LoaderSettings result;
     result.micro_batch = settings.training.micro_batch_size;
     result.first_sample = first_sample;
@@ -43,7 +43,7 @@ data::LoaderSettings loader_settings(const config::Settings& settings, std::int6
     return result;
 }
 
-data::LoaderSettings training_loader_settings(const config::Settings& settings, const schedule::Placement& placement,
+data::LoaderSettings training_loader_settings(const options::Settings& settings, const schedule::Placement& placement,
                                               const std::vector<data::Field>& fields, std::int64_t first_sample) {
     data::LoaderSettings result = loader_settings(settings, first_sample);
     result.micro_batch = placement.samples;
@@ -52,13 +52,14 @@ data::LoaderSettings training_loader_settings(const config::Settings& settings, 
     return result;
 }
 
-data::LoaderSettings validation_loader_settings(const config::Settings& settings) {
+data::LoaderSettings validation_loader_settings(const options::Settings& settings) {
     data::LoaderSettings result = loader_settings(settings, 0);
     if (settings.device.latency && !settings.run.prefetch_depth) result.batches_ahead = 1;
     return result;
 }
 
-data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields) {
+data::LoaderSettings request_loader_settings(const options::Settings& settings,
+                                             const std::vector<data::Field>& fields) {
     data::LoaderSettings result = loader_settings(settings, 0);
     let_hold(result, settings.main.inference_threads, fields);
     return result;
@@ -146,4 +147,4 @@ std::optional<double> Task::metric(Metric metric, const metrics::ValidationRow& 
     return std::nullopt;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -16,7 +16,7 @@
 #include "run/averaging.h"
 #include "run/evaluator.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 // The best validation of a training, and how many followed it.
 
@@ -110,4 +110,4 @@ private:
     BestResult result_;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

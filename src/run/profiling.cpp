@@ -20,7 +20,7 @@
 #include "cnntrain/run/weights.h"
 #include "run/ranks.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// Pixels of the images that the network reads, in millions; 0 if it reads none.
@@ -34,7 +34,7 @@ double image_megapixels(const std::vector<data::Field>& fields) {
 
 }  // namespace
 
-bool wants_profile(const config::Settings& settings) {
+bool wants_profile(const options::Settings& settings) {
     return settings.logging.profile && settings.run.backend == backend::BackendKind::cpu;
 }
 
@@ -45,7 +45,7 @@ Host recorded(const Host& host) {
     return result;
 }
 
-profile::Profile profile_facts(const Task& task, const backend::Backend& backend, const config::Settings& settings,
+profile::Profile profile_facts(const Task& task, const backend::Backend& backend, const options::Settings& settings,
                                const Host& host, bool trains, const schedule::Placement& placement,
                                const std::vector<data::Field>& fields) {
     const TaskDescription description = task.description();
@@ -117,7 +117,7 @@ void prepare_folder(const std::string& folder, std::size_t ranks, FileSystem& fi
 
 }  // namespace
 
-int run_profile(const TaskRow& task, const config::ParseResult& arguments, const ProfileRequest& request,
+int run_profile(const TaskRow& task, const options::ParseResult& arguments, const ProfileRequest& request,
                 const Host& host) {
     if (arguments.settings.run.backend != backend::BackendKind::cpu)
         throw Error(ErrorKind::unsupported, "profiles are of the CPU backend only; leave out --backend");
@@ -146,7 +146,7 @@ namespace {
 
 constexpr double kLearningRate = 1e-4;  // small, so that random weights stay finite
 
-std::uint64_t seed_of_line(const config::Settings& settings) {
+std::uint64_t seed_of_line(const options::Settings& settings) {
     return static_cast<std::uint64_t>(settings.device.seed.value_or(1));
 }
 
@@ -157,15 +157,15 @@ data::LoaderSettings with_short_ring(data::LoaderSettings loader, std::int64_t h
 }
 
 /// True for an inference that classifies samples rather than measures requests.
-bool classifies(const config::ParseResult& arguments) {
-    return arguments.command == config::Command::inference && !arguments.settings.training.iterations;
+bool classifies(const options::ParseResult& arguments) {
+    return arguments.command == options::Command::inference && !arguments.settings.training.iterations;
 }
 
 }  // namespace
 
-LineSteps::LineSteps(const TaskRow& row, const config::ParseResult& arguments, const Host& host, bool evaluates)
+LineSteps::LineSteps(const TaskRow& row, const options::ParseResult& arguments, const Host& host, bool evaluates)
     : host_(host), evaluates_(evaluates), backend_(make_backend(arguments.settings.run.backend)) {
-    const config::Settings& settings = arguments.settings;
+    const options::Settings& settings = arguments.settings;
     task_ = row.make(arguments, *backend_, seed_of_line(settings));
     if (evaluates_) {
         open_evaluation(arguments);
@@ -181,9 +181,9 @@ void LineSteps::compile(backend::CompileRequest request) {
     executable_ = backend_->compile(request);
 }
 
-void LineSteps::open_training(const config::Settings& settings) {
+void LineSteps::open_training(const options::Settings& settings) {
     samples_ = done_by_all(*host_.communicator, "data of the run", [&] { return task_->open(data::Split::train); });
-    placement_ = train::placement(settings, *backend_);
+    placement_ = run::placement(settings, *backend_);
     loss_scaling_ = optim::loss_scaling_at(settings.optimiser, 0);
     const std::vector<data::Field> fields = samples_->fields(placement_.samples);
     graph_.emplace(task_->training_graph(fields));
@@ -198,8 +198,8 @@ void LineSteps::open_training(const config::Settings& settings) {
     stream_ = samples_->stream(loader);
 }
 
-void LineSteps::open_evaluation(const config::ParseResult& arguments) {
-    const config::Settings& settings = arguments.settings;
+void LineSteps::open_evaluation(const options::ParseResult& arguments) {
+    const options::Settings& settings = arguments.settings;
     const Classifier* const classifier = classifies(arguments) ? task_->classifier() : nullptr;
     if (classifier != nullptr) {
         stream_ = classifier->subjects(host_.stop_requested).stream;
@@ -226,10 +226,10 @@ void LineSteps::step() {
     if (result.stopped || result.stop_requested || stops) throw Interrupted();
 }
 
-profile::Session LineSteps::session(Timeline& timeline, const config::ParseResult& arguments) {
+profile::Session LineSteps::session(Timeline& timeline, const options::ParseResult& arguments) {
     profile::Profile facts =
         profile_facts(*task_, *backend_, arguments.settings, host_, !evaluates_, placement_, stream_->fields());
     return {{*backend_, *executable_, *graph_, *stream_, *host_.communicator, timeline}, std::move(facts)};
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -14,16 +14,16 @@
 #include "cnntrain/run/session.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// True if the run records a profile of itself.
-bool wants_profile(const config::Settings& settings);
+bool wants_profile(const options::Settings& settings);
 
 /// The host with a timeline, and with a communicator that records on it.
 Host recorded(const Host& host);
 
 /// A profile without measurements. `fields`: of a micro-batch.
-profile::Profile profile_facts(const Task& task, const backend::Backend& backend, const config::Settings& settings,
+profile::Profile profile_facts(const Task& task, const backend::Backend& backend, const options::Settings& settings,
                                const Host& host, bool trains, const schedule::Placement& placement,
                                const std::vector<data::Field>& fields);
 
@@ -63,7 +63,7 @@ class LineSteps {
 public:
     /// `evaluates`: steps are micro-batches of an evaluation; otherwise weight updates. Processes make their steps
     /// together.
-    LineSteps(const TaskRow& row, const config::ParseResult& arguments, const Host& host, bool evaluates);
+    LineSteps(const TaskRow& row, const options::ParseResult& arguments, const Host& host, bool evaluates);
 
     /// Throws Interrupted if a stop is requested.
     void step();
@@ -79,11 +79,11 @@ public:
     bool evaluates() const { return evaluates_; }
 
     /// A session that measures these steps. `timeline`: the host's, which must outlive them.
-    profile::Session session(Timeline& timeline, const config::ParseResult& arguments);
+    profile::Session session(Timeline& timeline, const options::ParseResult& arguments);
 
 private:
-    void open_training(const config::Settings& settings);
-    void open_evaluation(const config::ParseResult& arguments);
+    void open_training(const options::Settings& settings);
+    void open_evaluation(const options::ParseResult& arguments);
     void compile(backend::CompileRequest request);
 
     const Host& host_;
@@ -100,4 +100,4 @@ private:
     std::int64_t iteration_ = 0;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

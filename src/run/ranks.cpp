@@ -20,7 +20,7 @@
 #include "run/reports/describe.h"
 #include "run/resume.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
@@ -90,16 +90,16 @@ void compare_errors(comm::Communicator& communicator, const std::optional<Error>
     throw *error;
 }
 
-void agree_on_options(const config::ParseResult& arguments, const Host& host) {
+void agree_on_options(const options::ParseResult& arguments, const Host& host) {
     comm::Communicator& all = *host.communicator;
     if (all.size() == 1) return;
     std::vector<comm::SharedSetting> settings = {
         {"program", version_line()},
-        {"command", std::string(config::name(arguments.command))},
+        {"command", std::string(options::name(arguments.command))},
         {"task", std::string(arguments.task->name)},
     };
-    for (const config::ResolvedOption& entry : arguments.options)
-        settings.push_back({std::string(entry.option->flag), config::to_string(entry.value)});
+    for (const options::ResolvedOption& entry : arguments.options)
+        settings.push_back({std::string(entry.option->flag), options::to_string(entry.value)});
     const std::string differing = comm::differences(all, settings, "options");
     if (differing.empty()) return;
     throw ErrorOfAll(Error(ErrorKind::peers,
@@ -147,7 +147,7 @@ RunStart agreed_start(RunStart start, const Host& host) {
         for (auto& [name, tensor] : start.resume->checkpoint.tensors)
             all.broadcast(tensor.bytes(), 0, "weights of the checkpoint");
     }
-    comm::check_same(all, hash_text(config::numerics_fingerprint(start.arguments)),
+    comm::check_same(all, hash_text(options::numerics_fingerprint(start.arguments)),
                      "options that change the numbers (start all processes with the same line)");
     return start;
 }
@@ -328,10 +328,10 @@ namespace {
 
 /// Text classification alone has classes and reads a file without samples.
 std::optional<data::OriginPart> recorded_vocabulary(const FileSystem& files, const std::string& checkpoint) {
-    if (checkpoint::foreign_format(files, checkpoint)) return std::nullopt;
-    const checkpoint::CheckpointFile file(files, checkpoint, checkpoint::Edited::ignored);
+    if (weights::foreign_format(files, checkpoint)) return std::nullopt;
+    const weights::CheckpointFile file(files, checkpoint, weights::Edited::ignored);
     const auto data = file.metadata().find(kDataKey);
-    if (data == file.metadata().end() || !file.metadata().contains(checkpoint::kClassesKey)) return std::nullopt;
+    if (data == file.metadata().end() || !file.metadata().contains(weights::kClassesKey)) return std::nullopt;
     const DataOrigin origin = origin_of(data->second);
     if (!origin.training) return std::nullopt;
     const auto found = std::ranges::find(origin.training->parts, 0, &data::OriginPart::samples);
@@ -351,4 +351,4 @@ bool is_vocabulary_of(const FileSystem& files, const std::string& checkpoint, co
                                      "--vocab-file");
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -18,7 +18,7 @@
 #include "cnntrain/run/runs.h"
 #include "run/resume.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Settings for comparison between ranks.
 std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
@@ -62,4 +62,4 @@ std::string exchange_line(const backend::CompileReport& report, const backend::C
 /// Gives each rank every size()-th micro-batch.
 data::LoaderSettings for_rank(data::LoaderSettings loader, const comm::Communicator& communicator);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -33,7 +33,7 @@
 #include "run/run_files.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -178,7 +178,7 @@ private:
 /// The calling thread sends the first executable's requests: it has a team of compute threads from loading the weights.
 /// With a second team in the process, OpenMP counts more threads than cores and lets them sleep at every barrier;
 /// EfficientNet-B0 with one image then took 1.45 times as long (two cores).
-Measured measure(const Executables& executables, data::Stream& stream, const config::Settings& settings,
+Measured measure(const Executables& executables, data::Stream& stream, const options::Settings& settings,
                  const metrics::Unit& unit, metrics::Observers& observers, const Host& host) {
     const std::int64_t iterations = *settings.training.iterations;
     const auto threads = static_cast<std::int64_t>(executables.size());
@@ -233,7 +233,7 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
 
 /// The executables of all threads. They divide the compute threads; each gets at least one. Those with as many threads
 /// share the weights.
-Executables compile_one(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
+Executables compile_one(const backend::Backend& backend, const graph::Graph& graph, const options::Settings& settings,
                         const std::vector<data::Field>& fields, std::uint64_t seed) {
     backend::CompileRequest request = compile_request(graph, settings, fields, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
@@ -272,16 +272,16 @@ private:
     std::string path_;
 };
 
-checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
-                                  std::uint64_t seed, const config::Settings& settings) {
-    checkpoint::Checkpoint model;
+weights::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
+                               std::uint64_t seed, const options::Settings& settings) {
+    weights::Checkpoint model;
     if (source.path.empty()) {
         model.iteration = 0;
         model.tensors = initial_variables(graph, seed);
         return model;
     }
-    if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws and lists what exists
-    checkpoint::Checkpoint checkpoint = checkpoint_weights(files, source.path, settings);
+    if (!source.there) weights::find_checkpoints(files, source.path);  // throws and lists what exists
+    weights::Checkpoint checkpoint = checkpoint_weights(files, source.path, settings);
     model.iteration = checkpoint.iteration;
     model.epoch = checkpoint.epoch;
     model.tensors = model_variables(graph, std::move(checkpoint), source.path);
@@ -290,9 +290,9 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
 
 /// Loads the weights from the compiled model if it can be used; otherwise from the checkpoint, and then writes the
 /// compiled model.
-checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings& settings, const graph::Graph& graph,
-                                        std::string_view backend, const WeightSource& source, const std::string& path,
-                                        metrics::Observers& observers, FileSystem& files, std::uint64_t seed) {
+weights::Checkpoint compiled_weights(const Task& task, const options::Settings& settings, const graph::Graph& graph,
+                                     std::string_view backend, const WeightSource& source, const std::string& path,
+                                     metrics::Observers& observers, FileSystem& files, std::uint64_t seed) {
     const auto key = compiled_model_key(task.description(), settings, graph, backend, source, files, seed);
     if (!settings.main.force_recompile) {
         auto model = read_compiled_model(files, path, key);
@@ -302,7 +302,7 @@ checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings
             return std::move(*model);
         }
     }
-    checkpoint::Checkpoint model = weights_of(source, graph, files, seed, settings);
+    weights::Checkpoint model = weights_of(source, graph, files, seed, settings);
     if (write_compiled_model(files, path, key, model)) observers.line("Saved the compiled model to " + path);
     return model;
 }
@@ -316,9 +316,9 @@ metrics::Record expected_inference_row(const Task& task) {
 
 }  // namespace
 
-int measure_requests(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
+int measure_requests(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
-    const config::Settings& settings = arguments.settings;
+    const options::Settings& settings = arguments.settings;
     FileSystem& files = *host.files;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);
@@ -334,7 +334,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
     const bool temporary = settings.main.temporary_executable;
     const std::string path = compiled_model_name(task, settings, source.name, temporary ? tag_of_file() : "");
-    if (!source.there && !exists(files, path)) checkpoint::find_checkpoints(files, source.path);  // throws
+    if (!source.there && !exists(files, path)) weights::find_checkpoints(files, source.path);  // throws
     if (!only_input) {
         check_outputs(
             files,
@@ -356,7 +356,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     metrics::InferenceRow row;
     Executables executables;
     {
-        const checkpoint::Checkpoint model =
+        const weights::Checkpoint model =
             compiled_weights(task, settings, graph, backend->name(), source, path, observers, files, seed);
         row.name = source.name;
         row.iteration = model.iteration;
@@ -410,7 +410,7 @@ std::string file_digest(const FileSystem& files, const std::string& path) {
 }
 
 std::string without_suffix(std::string path) {
-    using checkpoint::kCheckpointSuffix;
+    using weights::kCheckpointSuffix;
     if (path.ends_with(kCheckpointSuffix)) path.resize(path.size() - kCheckpointSuffix.size());
     return path;
 }
@@ -430,14 +430,14 @@ std::string difference(const std::map<std::string, std::string>& found,
 
 }  // namespace
 
-WeightSource weight_source(const config::Settings& settings, const FileSystem& files) {
+WeightSource weight_source(const options::Settings& settings, const FileSystem& files) {
     if (!settings.main.restore_path) {
         log::warning("no --restore-path: the weights are random");
         return {};
     }
     const std::string& path = *settings.main.restore_path;
     try {
-        const checkpoint::Found found = checkpoint_to_evaluate(files, path);
+        const weights::Found found = checkpoint_to_evaluate(files, path);
         return {found.name, found.path, true};
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::not_found || is_directory(files, path)) throw;
@@ -446,7 +446,7 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
     }
 }
 
-std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
+std::string compiled_model_name(const Task& task, const options::Settings& settings, const std::string& weights,
                                 const std::string& tag) {
     std::string name = "model_" + task.description().model + "_bs_" +
                        std::to_string(settings.training.micro_batch_size) + "_bps_" +
@@ -456,7 +456,7 @@ std::string compiled_model_name(const Task& task, const config::Settings& settin
     return name.append(kCompiledModelSuffix);
 }
 
-std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const config::Settings& settings,
+std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const options::Settings& settings,
                                                       const graph::Graph& graph, std::string_view backend,
                                                       const WeightSource& source, const FileSystem& files,
                                                       std::uint64_t seed) {
@@ -464,7 +464,7 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
         {kProgram, CNNTRAIN_VERSION},
         {"backend", std::string(backend)},
         {"micro batch", std::to_string(settings.training.micro_batch_size)},
-        {"precision", std::string(config::name(settings.device.precision))},
+        {"precision", std::string(options::name(settings.device.precision))},
         {"graph", digest(graph.to_text())},
     };
     key.insert(task.identity.begin(), task.identity.end());
@@ -478,12 +478,12 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
     return key;
 }
 
-std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
-                                                          const std::map<std::string, std::string>& key) {
+std::optional<weights::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
+                                                       const std::map<std::string, std::string>& key) {
     if (!exists(files, path)) return std::nullopt;
     std::string why;
     try {
-        checkpoint::Checkpoint model = checkpoint::load(files, path);
+        weights::Checkpoint model = weights::load(files, path);
         why = difference(model.metadata, key);
         if (why.empty()) return model;
         why = path + ": " + why;
@@ -503,12 +503,12 @@ bool is_compiled_model(const FileSystem& files, const std::string& path) {
 }
 
 bool write_compiled_model(FileSystem& files, const std::string& path, const std::map<std::string, std::string>& key,
-                          checkpoint::Checkpoint model) {
+                          weights::Checkpoint model) {
     model.metadata.clear();
     for (const auto& [part, value] : key)
         model.metadata[std::string(kKeyPrefix) + part] = value;
     try {
-        checkpoint::save(files, path, model);
+        weights::save(files, path, model);
         return true;
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::storage) throw;
@@ -517,4 +517,4 @@ bool write_compiled_model(FileSystem& files, const std::string& path, const std:
     }
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

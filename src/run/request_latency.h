@@ -15,12 +15,12 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/weights/checkpoint.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// `--num-inference-thread` threads send `--iterations` batches each, one at a time, and wait for each result. Every
 /// thread has its own executable with its share of the compute threads; all with as many threads read the same weights.
 /// Batches are prepared outside the measured times. Prints throughput and latencies, `--repeat` times.
-int measure_requests(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
+int measure_requests(const TaskRow& row, const options::ParseResult& arguments, const Host& host);
 
 // The compiled model: a file that lets a later inference run start without the checkpoint.
 //
@@ -37,31 +37,31 @@ struct WeightSource {
 };
 
 /// The checkpoint that --restore-path names. Without one, or with several, random weights and a warning.
-WeightSource weight_source(const config::Settings& settings, const FileSystem& files);
+WeightSource weight_source(const options::Settings& settings, const FileSystem& files);
 
 inline constexpr std::string_view kCompiledModelSuffix = ".cnntrain_exec";
 
 /// `model_resnet50_bs_1_bps_1000_ckpt-100_nolabels.cnntrain_exec`. A `tag` makes the name unique.
-std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
+std::string compiled_model_name(const Task& task, const options::Settings& settings, const std::string& weights,
                                 const std::string& tag = "");
 
 /// Everything a compiled model depends on, by name: the checkpoint's content, or its path if the file does not exist
 /// any more. Random weights depend on the seed.
-std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const config::Settings& settings,
+std::map<std::string, std::string> compiled_model_key(const TaskDescription& task, const options::Settings& settings,
                                                       const graph::Graph& graph, std::string_view backend,
                                                       const WeightSource& source, const FileSystem& files,
                                                       std::uint64_t seed);
 
 /// The weights in the file. Empty if there is no file; empty, with a warning that gives the reason, if the file cannot
 /// be used.
-std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
-                                                          const std::map<std::string, std::string>& key);
+std::optional<weights::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
+                                                       const std::map<std::string, std::string>& key);
 
 /// True for a file that write_compiled_model() wrote, also if it is damaged now.
 bool is_compiled_model(const FileSystem& files, const std::string& path);
 
 /// Writes the file completely or not at all. If the folder is not writable, warns and returns false.
 bool write_compiled_model(FileSystem& files, const std::string& path, const std::map<std::string, std::string>& key,
-                          checkpoint::Checkpoint model);
+                          weights::Checkpoint model);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

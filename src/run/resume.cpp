@@ -23,13 +23,13 @@
 #include "run/reports/describe.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
-checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
+weights::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
     if (files.kind(folder) != FileKind::directory)
         throw Error(ErrorKind::not_found, flag + " " + folder + ": no such folder; give the folder of the run");
-    const auto latest = checkpoint::latest(files, folder);
+    const auto latest = weights::latest(files, folder);
     if (latest) return *latest;
     const bool has_results =
         !results_in(files, folder).empty() && !holds_begun_run(files, folder) && !holds_killed_run(files, folder);
@@ -39,7 +39,7 @@ checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& 
                                           folder + (has_results ? " --overwrite" : ""));
 }
 
-std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
+std::optional<std::int64_t> recorded_seed(const weights::Checkpoint& checkpoint) {
     const std::string text = metadata(checkpoint, kSeedKey);
     std::int64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -52,8 +52,8 @@ std::int64_t drawn_seed() {
     return static_cast<std::int64_t>(std::random_device{}() & 0x7fffffffU);
 }
 
-config::ParseResult completed(const config::ParseResult& arguments, const std::optional<ResumePoint>& resume) {
-    config::ParseResult complete = with_absolute_paths(arguments);
+options::ParseResult completed(const options::ParseResult& arguments, const std::optional<ResumePoint>& resume) {
+    options::ParseResult complete = with_absolute_paths(arguments);
     if (arguments.settings.device.seed) return complete;
     const std::optional<std::int64_t> recorded = resume ? recorded_seed(resume->checkpoint) : std::nullopt;
     return with_seed(std::move(complete), recorded ? *recorded : drawn_seed());
@@ -91,57 +91,57 @@ std::shared_ptr<FileLock> lock_run(const std::string& flag, const std::string& f
     return lock_folder(*host.files, folder, host.command_line);
 }
 
-RunStart start_at_latest(const config::ParseResult& arguments, const std::string& folder,
+RunStart start_at_latest(const options::ParseResult& arguments, const std::string& folder,
                          std::shared_ptr<FileLock> lock, const FileSystem& files) {
-    checkpoint::Found found = latest_checkpoint(files, restore_flag(arguments), folder);
-    checkpoint::Checkpoint checkpoint =
-        checkpoint::load(files, found.path, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
+    weights::Found found = latest_checkpoint(files, restore_flag(arguments), folder);
+    weights::Checkpoint checkpoint =
+        weights::load(files, found.path, weights::edited_if(arguments.settings.checkpoint.trust_edited));
     std::optional<ResumePoint> resume = ResumePoint{std::move(found), std::move(checkpoint)};
-    config::ParseResult complete = completed(arguments, resume);
+    options::ParseResult complete = completed(arguments, resume);
     return {std::move(complete), std::move(resume), std::move(lock)};
 }
 
 }  // namespace
 
-std::string restore_flag(const config::ParseResult& arguments) {
+std::string restore_flag(const options::ParseResult& arguments) {
     return arguments.flag_of_shared("--restore-path");
 }
 
-std::string init_flag(const config::ParseResult& arguments) {
+std::string init_flag(const options::ParseResult& arguments) {
     return arguments.flag_of_shared("--init-path");
 }
 
-std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments) {
+std::string how_to_continue(const RunFolder& folder, const options::ParseResult& arguments) {
     const std::string how = "continue with ";
     if (!arguments.settings.logging.no_logs) return how + "cnntrain restore --restore-path " + folder.checkpoints;
     // A run without logs has no arguments.json for `restore` to read.
     return how + "the same options and " + restore_flag(arguments) + " " + folder.checkpoints;
 }
 
-RunStart run_start(const config::ParseResult& arguments, const Host& host) {
+RunStart run_start(const options::ParseResult& arguments, const Host& host) {
     const std::optional<std::string>& folder = arguments.settings.main.restore_path;
     if (!folder) return {completed(arguments, {}), {}, {}};
     return start_at_latest(arguments, *folder, lock_run(restore_flag(arguments), *folder, host), *host.files);
 }
 
-RunStart restored_run_start(const TaskRow& task, const config::ParseResult& restore_line, const Host& host) {
+RunStart restored_run_start(const TaskRow& task, const options::ParseResult& restore_line, const Host& host) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
     std::shared_ptr<FileLock> lock = lock_run(restore_flag(restore_line), folder, host);
     return start_at_latest(restored_arguments(task, restore_line, *host.files), folder, std::move(lock), *host.files);
 }
 
-config::ParseResult restored_arguments(const TaskRow& task, const config::ParseResult& restore_line,
-                                       const FileSystem& files) {
+options::ParseResult restored_arguments(const TaskRow& task, const options::ParseResult& restore_line,
+                                        const FileSystem& files) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    return config::resume_from_arguments_json(task.options, read_text(files, folder + "/" + kArgumentsFile),
-                                              restore_line);
+    return options::resume_from_arguments_json(task.options, read_text(files, folder + "/" + kArgumentsFile),
+                                               restore_line);
 }
 
 std::uint64_t seed_of(const RunStart& start) {
     return static_cast<std::uint64_t>(*start.arguments.settings.device.seed);
 }
 
-OpenedData open_data(const Task& task, const config::Settings& settings) {
+OpenedData open_data(const Task& task, const options::Settings& settings) {
     OpenedData data;
     data.training = task.open(data::Split::train);
     data.plan = task.plan(data.training->count());
@@ -154,20 +154,20 @@ OpenedData open_data(const Task& task, const config::Settings& settings) {
     return data;
 }
 
-std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
+std::map<std::string, std::string> run_metadata(const options::ParseResult& arguments,
                                                 const backend::Arithmetic& arithmetic, const DataOrigin& origin,
                                                 const std::vector<std::string>& class_names) {
     std::map<std::string, std::string> result = {{kSeedKey, std::to_string(*arguments.settings.device.seed)},
                                                  {kArithmeticKey, std::string(name(arithmetic.type))},
-                                                 {kFingerprintKey, config::numerics_fingerprint(arguments)},
+                                                 {kFingerprintKey, options::numerics_fingerprint(arguments)},
                                                  {kDataKey, to_text(origin)},
                                                  {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))},
-                                                 {checkpoint::kRunOptionsKey, config::evaluation_json(arguments)}};
-    checkpoint::set_class_names(result, class_names);
+                                                 {weights::kRunOptionsKey, options::evaluation_json(arguments)}};
+    weights::set_class_names(result, class_names);
     return result;
 }
 
-std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) {
+std::string metadata(const weights::Checkpoint& checkpoint, const char* key) {
     const auto found = checkpoint.metadata.find(key);
     return found == checkpoint.metadata.end() ? "" : found->second;
 }
@@ -209,8 +209,8 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
-std::int64_t check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
-    const config::Settings& settings = arguments.settings;
+std::int64_t check_resumption(const Task& task, const options::ParseResult& arguments, const FileSystem& files) {
+    const options::Settings& settings = arguments.settings;
     if (!settings.main.trains || !settings.main.restore_path) return 0;
     const RunStart start = start_at_latest(arguments, *settings.main.restore_path, {}, files);
     const OpenedData data = open_data(task, settings);
@@ -219,9 +219,9 @@ std::int64_t check_resumption(const Task& task, const config::ParseResult& argum
     return start.resume->checkpoint.iteration;
 }
 
-void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments) {
+void warn_of_other_numbers(const ResumePoint& resume, const options::ParseResult& arguments) {
     const std::string fingerprint = metadata(resume.checkpoint, kFingerprintKey);
-    if (!fingerprint.empty() && fingerprint != config::numerics_fingerprint(arguments)) {
+    if (!fingerprint.empty() && fingerprint != options::numerics_fingerprint(arguments)) {
         log::warning(resume.found.path +
                      " was written with other options: the run does not continue exactly as it would have; `restore` "
                      "without other options takes those of the run");
@@ -247,8 +247,8 @@ void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& ar
 
 namespace {
 
-using checkpoint::Checkpoint;
 using nlohmann::json;
+using weights::Checkpoint;
 
 constexpr std::string_view kBegin = "update-";
 constexpr std::string_view kEnd = ".sums";
@@ -371,7 +371,7 @@ public:
         }
         Checkpoint file;
         try {
-            file = checkpoint::load(files_, path);
+            file = weights::load(files_, path);
             facts_in(file);
             why_ = other_facts(file, belonging_);
             if (file.iteration != iteration_) why_ = "it is of another update";
@@ -462,7 +462,7 @@ std::string save_kept_update(FileSystem& files, const std::string& folder, std::
         if (communicator.rank() != 0 || !failure.empty()) continue;
         file.metadata.insert(belonging.begin(), belonging.end());
         try {
-            checkpoint::save(files, path_in(folder, kept_name(iteration, rank, communicator.size())), file);
+            weights::save(files, path_in(folder, kept_name(iteration, rank, communicator.size())), file);
         } catch (const Error& error) {
             failure = error.what();
         }
@@ -497,4 +497,4 @@ KeptUpdate load_kept_update(const FileSystem& files, const std::string& folder, 
     return {};
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -20,7 +20,7 @@
 #include "cnntrain/weights/folder.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 // Checks that a run goes on with the data that it began with.
 
@@ -54,31 +54,31 @@ inline constexpr const char* kBestKey = "best";                // of the best we
 
 /// The checkpoint from which a run resumes.
 struct ResumePoint {
-    checkpoint::Found found;
-    checkpoint::Checkpoint checkpoint;
+    weights::Found found;
+    weights::Checkpoint checkpoint;
 };
 
 struct RunStart {
-    config::ParseResult arguments;      // the seed is always set: as given, recorded in the resumed run, or drawn
+    options::ParseResult arguments;     // the seed is always set: as given, recorded in the resumed run, or drawn
     std::optional<ResumePoint> resume;  // empty: a new run
     std::shared_ptr<FileLock> lock;     // lock of the resumed run's folder
 };
 
 /// The flag that names the folder of the run to resume.
-std::string restore_flag(const config::ParseResult& arguments);
+std::string restore_flag(const options::ParseResult& arguments);
 /// The flag that names the checkpoint with the initial weights.
-std::string init_flag(const config::ParseResult& arguments);
+std::string init_flag(const options::ParseResult& arguments);
 
 /// Says how to continue a stopped run with these arguments.
-std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments);
+std::string how_to_continue(const RunFolder& folder, const options::ParseResult& arguments);
 
 /// Starts a new run, or with --restore-path resumes at the latest checkpoint in that folder. Throws Error(not_found) if
 /// there is none, Error(usage) if another process writes to the folder.
-RunStart run_start(const config::ParseResult& arguments, const Host& host);
+RunStart run_start(const options::ParseResult& arguments, const Host& host);
 
 /// Starts the run recorded in the folder that `restore_line` names. Locks the folder before it reads the recorded
 /// options, so that no other process can change them.
-RunStart restored_run_start(const TaskRow& task, const config::ParseResult& restore_line, const Host& host);
+RunStart restored_run_start(const TaskRow& task, const options::ParseResult& restore_line, const Host& host);
 
 std::uint64_t seed_of(const RunStart& start);
 
@@ -89,15 +89,15 @@ struct OpenedData {
     schedule::RunPlan plan;
     DataOrigin origin;
 };
-OpenedData open_data(const Task& task, const config::Settings& settings);
+OpenedData open_data(const Task& task, const options::Settings& settings);
 
 /// The metadata common to all checkpoints of a run.
-std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
+std::map<std::string, std::string> run_metadata(const options::ParseResult& arguments,
                                                 const backend::Arithmetic& arithmetic, const DataOrigin& origin,
                                                 const std::vector<std::string>& class_names);
 
 /// "" if the checkpoint has no such entry.
-std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key);
+std::string metadata(const weights::Checkpoint& checkpoint, const char* key);
 
 /// Compares the data with those of the resumed run; does nothing for a new run. Error(data) if they differ, unless
 /// other data are accepted: then warns what becomes of the run. `told`: true in the one process that prints warnings
@@ -109,10 +109,10 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan);
 
 /// Checks a resumption for a dry run. With --restore-path, reads the latest checkpoint and opens the data, then throws
 /// and warns as the run would. Locks and writes nothing. Returns the checkpoint's iteration; 0 without --restore-path.
-std::int64_t check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
+std::int64_t check_resumption(const Task& task, const options::ParseResult& arguments, const FileSystem& files);
 
 /// Warns if the checkpoint was written with options that change numerical results, or with another number of threads.
-void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments);
+void warn_of_other_numbers(const ResumePoint& resume, const options::ParseResult& arguments);
 /// Warns if the run has used another data type so far, as on a processor that is fastest in another one.
 void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& arithmetic);
 
@@ -160,4 +160,4 @@ KeptUpdate load_kept_update(const FileSystem& files, const std::string& folder, 
                             Belonging belonging, const backend::Executable& executable,
                             comm::Communicator& communicator, const std::function<void(const std::string&)>& tell);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

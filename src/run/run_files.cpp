@@ -22,7 +22,7 @@
 #include "run/reports/predictions.h"
 #include "run/resume.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
@@ -57,10 +57,9 @@ std::string_view framed(std::string_view name, std::string_view begin, std::stri
 /// True for "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors" and "weight_avg_ema.safetensors", false for
 /// files that the user named for `average`.
 bool is_own_average(std::string_view name) {
-    if (name.starts_with(kAverageName) && name.substr(kAverageName.size()) == checkpoint::kCheckpointSuffix)
-        return true;
-    if (is_number(framed(name, "weight_avg_N_", checkpoint::kCheckpointSuffix))) return true;
-    const std::string_view decay = framed(name, "weight_avg_exp_", checkpoint::kCheckpointSuffix);
+    if (name.starts_with(kAverageName) && name.substr(kAverageName.size()) == weights::kCheckpointSuffix) return true;
+    if (is_number(framed(name, "weight_avg_N_", weights::kCheckpointSuffix))) return true;
+    const std::string_view decay = framed(name, "weight_avg_exp_", weights::kCheckpointSuffix);
     double value = 0;
     const auto [end, error] = std::from_chars(decay.data(), decay.data() + decay.size(), value);
     return !decay.empty() && error == std::errc{} && end == decay.data() + decay.size();
@@ -166,9 +165,9 @@ void filter_rows(FileSystem& files, const std::string& path, const std::function
 
 std::vector<std::string> results_in(const FileSystem& files, const std::string& folder) {
     std::vector<std::string> names;
-    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, folder))
-        names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
-    if (exists(files, checkpoint::best_path(folder))) names.emplace_back(last_part(checkpoint::best_path(folder)));
+    for (const weights::Found& found : weights::numbered_checkpoints(files, folder))
+        names.push_back(found.name + std::string(weights::kCheckpointSuffix));
+    if (exists(files, weights::best_path(folder))) names.emplace_back(last_part(weights::best_path(folder)));
     for (const std::string_view table : kResultTables) {
         if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
@@ -229,7 +228,7 @@ void refuse_run_table(const FileSystem& files, const std::string& option, const 
 }
 
 bool holds_training(const FileSystem& files, const std::string& folder) {
-    return exists(files, path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
+    return exists(files, path_in(folder, kTrainingTable)) || weights::latest(files, folder);
 }
 
 void remove_run(FileSystem& files, const std::string& folder) {
@@ -301,7 +300,7 @@ void drop_half_rows(FileSystem& files, const std::string& folder) {
 
 void drop_averages(FileSystem& files, const std::string& folder) {
     filter_rows(files, path_in(folder, kValidationTable), [](std::string_view row) {
-        return !is_own_average(std::string(row.substr(0, row.find(','))).append(checkpoint::kCheckpointSuffix));
+        return !is_own_average(std::string(row.substr(0, row.find(','))).append(weights::kCheckpointSuffix));
     });
     for (const std::string& name : own_averages(files, folder))
         files.remove(path_in(folder, name));
@@ -331,9 +330,9 @@ void hold(RunFolder& folder, const std::string& command_line, FileSystem& files)
 }
 
 /// True if the folder holds rows of a killed run with the same options.
-bool holds_own_killed_run(const FileSystem& files, const std::string& folder, const config::ParseResult& arguments) {
+bool holds_own_killed_run(const FileSystem& files, const std::string& folder, const options::ParseResult& arguments) {
     return holds_killed_run(files, folder) &&
-           records_options(files, folder, config::arguments_json(arguments, {}), !seed_was_given(arguments));
+           records_options(files, folder, options::arguments_json(arguments, {}), !seed_was_given(arguments));
 }
 
 /// A path in comparable form, whether or not it exists.
@@ -352,13 +351,13 @@ void expect_place(const std::string& folder, const FileSystem& files) {
     }
 }
 
-void refuse_used_folder(const RunFolder& folder, const config::ParseResult& arguments, const FileSystem& files) {
+void refuse_used_folder(const RunFolder& folder, const options::ParseResult& arguments, const FileSystem& files) {
     const std::vector<std::string> results = results_in(files, folder.checkpoints);
     if (results.empty() || holds_begun_run(files, folder.checkpoints)) return;
     if (holds_own_killed_run(files, folder.checkpoints, arguments)) return;
     std::string there = results.front();
     if (results.size() > 1) there += " and " + std::to_string(results.size() - 1) + " more of its results";
-    const auto latest = checkpoint::latest(files, folder.checkpoints);
+    const auto latest = weights::latest(files, folder.checkpoints);
     const std::string go_on = latest ? "continue that run from " + latest->name +
                                            " with cnntrain restore --restore-path " + folder.checkpoints + ", "
                                      : "";
@@ -410,7 +409,7 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
     return {std::string(last_part(path)), logging.no_logs ? "" : path, path};
 }
 
-RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
+RunFolder begin_run_folder(const Task& task, const options::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files) {
     const LoggingSettings& logging = arguments.settings.logging;
     RunFolder folder = new_run_folder(task, logging, files);
@@ -431,18 +430,18 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
     return folder;
 }
 
-void check_new_run_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
+void check_new_run_folder(const Task& task, const options::ParseResult& arguments, const FileSystem& files) {
     const RunFolder folder = new_run_folder(task, arguments.settings.logging, files);
     expect_place(folder.checkpoints, files);
     if (!arguments.settings.logging.overwrite) refuse_used_folder(folder, arguments, files);
 }
 
-RunFolder checked_results_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
-    const config::Settings& settings = arguments.settings;
+RunFolder checked_results_folder(const Task& task, const options::ParseResult& arguments, const FileSystem& files) {
+    const options::Settings& settings = arguments.settings;
     LoggingSettings logging = settings.logging;
-    const bool asks = std::ranges::any_of(arguments.options, [](const config::ResolvedOption& entry) {
+    const bool asks = std::ranges::any_of(arguments.options, [](const options::ResolvedOption& entry) {
         const std::string flag(entry.option->flag);
-        return entry.source == config::Source::command_line && (flag == "--log-dir" || flag == "--save-path");
+        return entry.source == options::Source::command_line && (flag == "--log-dir" || flag == "--save-path");
     });
     if (!logging.logs_path && !asks) logging.no_logs = true;
     RunFolder folder = new_run_folder(task, logging, files);
@@ -456,7 +455,7 @@ RunFolder checked_results_folder(const Task& task, const config::ParseResult& ar
     return folder;
 }
 
-RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
+RunFolder results_folder(const Task& task, const options::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files) {
     RunFolder folder = checked_results_folder(task, arguments, files);
     if (folder.logs.empty()) return folder;
@@ -465,4 +464,4 @@ RunFolder results_folder(const Task& task, const config::ParseResult& arguments,
     return folder;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

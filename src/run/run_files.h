@@ -11,7 +11,7 @@
 #include "cnntrain/options/settings.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
@@ -110,19 +110,19 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
 /// The folder of a new training run: locked, and without results of another run, which --overwrite removes. A run with
 /// the same options that was killed without a checkpoint is replaced. Throws Error(usage) if there are other results,
 /// naming them, or if another process writes there.
-RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
+RunFolder begin_run_folder(const Task& task, const options::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files);
 
 /// The errors of begin_run_folder() about results of another run; writes and locks nothing.
-void check_new_run_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
+void check_new_run_folder(const Task& task, const options::ParseResult& arguments, const FileSystem& files);
 
 /// The folder of results_folder() with its errors; writes and locks nothing.
-RunFolder checked_results_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
+RunFolder checked_results_folder(const Task& task, const options::ParseResult& arguments, const FileSystem& files);
 
 /// The folder of `validation` and `inference`, locked: they add to existing results. It has no files unless the user
 /// gave --logs-path or --log-dir. A folder of a training run accepts results of its own checkpoints only (as
 /// `restore_path` shows); otherwise throws Error(usage).
-RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
+RunFolder results_folder(const Task& task, const options::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

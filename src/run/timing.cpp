@@ -11,7 +11,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/parse.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -77,7 +77,7 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
     }
     const data::StreamStats stats = stream.stats();
     observers.on(
-        metrics::Result{"mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec"});
+        metrics::Result{"mean throughput: " + options::to_string(options::Value{rate}) + " " + unit.brief + "s/sec"});
     struct Stage {
         std::string_view name;
         double seconds;
@@ -97,4 +97,4 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
     return 0;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

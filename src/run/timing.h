@@ -12,7 +12,7 @@
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Seconds since construction.
 class Stopwatch {
@@ -51,4 +51,4 @@ private:
 int measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
                         metrics::Observers& observers, const std::function<bool()>& stop_requested);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -20,7 +20,7 @@
 #include "run/ranks.h"
 #include "run/resume.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
                  metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator)
@@ -178,12 +178,12 @@ void Trainer::save_results() {
     }
     if (parts_.monitor && parts_.monitor->keeps_best() && parts_.monitor->result().best()) {
         observers_.on(metrics::Result{"Best weights: " + parts_.monitor->best_text() + ", in " +
-                                      checkpoint::best_prefix(folder_.checkpoints)});
+                                      weights::best_prefix(folder_.checkpoints)});
     }
     if (!parts_.average || !settings_.saves) return;
-    const std::string path = checkpoint::average_path(folder_.checkpoints, std::string(kAverageName));
+    const std::string path = weights::average_path(folder_.checkpoints, std::string(kAverageName));
     files_.make_directories(path.substr(0, path.rfind('/')));
-    checkpoint::save(files_, path, described(), checkpoint::source_of(parts_.average->values()));
+    weights::save(files_, path, described(), weights::source_of(parts_.average->values()));
     observers_.line("Saved the moving average of the weights to " + path + average_cost());
 }
 
@@ -232,7 +232,7 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
     }
     message += parts_.last_saved
                    ? "; last checkpoint: " +
-                         checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
+                         weights::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
                    : "; no checkpoint has been written";
     message += "; lower the learning rate, lengthen the warm-up or use more precision";
     observers_.on(metrics::Line{"error: " + message, metrics::Line::To::file});
@@ -243,8 +243,8 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
 std::string Trainer::divergence(double loss, const schedule::HostStep& step, double learning_rate) const {
     std::string message = "training diverged: the loss of iteration " + std::to_string(iteration_) +
                           " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
-                          std::to_string(step.end()) + ") is " + config::to_string(config::Value{loss}) +
-                          ", learning rate " + config::to_string(config::Value{learning_rate});
+                          std::to_string(step.end()) + ") is " + options::to_string(options::Value{loss}) +
+                          ", learning rate " + options::to_string(options::Value{learning_rate});
     const std::optional<std::string> where = parts_.executable->inspection().first_non_finite();
     if (where) message += "; first tensor that is not finite: " + *where;
     return message;
@@ -314,11 +314,11 @@ void Trainer::tell_ranks() {
 }
 
 /// Several processes hold all variables in full at once, because parts of them must be gathered.
-checkpoint::TensorSource Trainer::variables() const {
+weights::TensorSource Trainer::variables() const {
     if (communicator_.size() == 1) return variable_source(*parts_.executable);
     const auto held = std::make_shared<const std::map<std::string, HostTensor>>(stored_variables(*parts_.executable));
     comm::check_same(communicator_, checksum(*held), "weights at iteration " + std::to_string(iteration_));
-    checkpoint::TensorSource source = checkpoint::source_of(*held);
+    weights::TensorSource source = weights::source_of(*held);
     source.tensor = [held](const std::string& name) { return held->at(name); };
     return source;
 }
@@ -327,8 +327,8 @@ std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
     return std::max<std::int64_t>(0, iteration - settings_.checkpoint_lag);
 }
 
-checkpoint::Checkpoint Trainer::described() const {
-    checkpoint::Checkpoint checkpoint;
+weights::Checkpoint Trainer::described() const {
+    weights::Checkpoint checkpoint;
     checkpoint.iteration = iteration_;
     checkpoint.epoch = parts_.plan.epoch_at(iteration_);
     checkpoint.metadata = settings_.metadata;
@@ -341,13 +341,13 @@ void Trainer::save_best() {
     std::map<std::string, HostTensor> weights;
     if (!parts_.average) weights = stored_model(*parts_.executable, parts_.model);
     if (!settings_.saves) return;
-    const checkpoint::TensorSource tensors = checkpoint::source_of(parts_.average ? parts_.average->values() : weights);
-    checkpoint::Checkpoint checkpoint = described();
+    const weights::TensorSource tensors = weights::source_of(parts_.average ? parts_.average->values() : weights);
+    weights::Checkpoint checkpoint = described();
     checkpoint.metadata[kBestKey] = parts_.monitor->best_text();
     files_.make_directories(folder_.checkpoints);
-    checkpoint::save(files_, checkpoint::best_path(folder_.checkpoints), checkpoint,
-                     settings_.in_f32 ? in_f32(tensors) : tensors);
-    observers_.detail("Saved the best weights so far to " + checkpoint::best_prefix(folder_.checkpoints) + ": " +
+    weights::save(files_, weights::best_path(folder_.checkpoints), checkpoint,
+                  settings_.in_f32 ? in_f32(tensors) : tensors);
+    observers_.detail("Saved the best weights so far to " + weights::best_prefix(folder_.checkpoints) + ": " +
                       parts_.monitor->best_text());
 }
 
@@ -357,28 +357,28 @@ void Trainer::save() {
 
 void Trainer::save(std::int64_t number) {
     const Stopwatch watch;
-    checkpoint::TensorSource tensors = variables();
+    weights::TensorSource tensors = variables();
     if (parts_.average) tensors = with_averages(std::move(tensors), parts_.average->values());
     if (!settings_.saves) {
         parts_.last_saved = iteration_;
         return;
     }
-    checkpoint::Checkpoint checkpoint = described();
+    weights::Checkpoint checkpoint = described();
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
     if (parts_.monitor) checkpoint.metadata[kValidationsKey] = parts_.monitor->result().state();
     if (settings_.count_nans) observers_.on(metrics::Row{metrics::record(count_nans(iteration_, tensors))});
     files_.make_directories(folder_.checkpoints);
-    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, number), checkpoint,
-                     settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
+    weights::save(files_, weights::checkpoint_path(folder_.checkpoints, number), checkpoint,
+                  settings_.in_f32 ? weights::in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     remove_kept_updates(files_, folder_.checkpoints);
-    checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
-    observers_.on(metrics::SavedCheckpoint{iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, number),
-                                           watch.seconds()});
+    weights::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
+    observers_.on(
+        metrics::SavedCheckpoint{iteration_, weights::checkpoint_prefix(folder_.checkpoints, number), watch.seconds()});
 }
 
 void Trainer::tell_distributions() {
-    const checkpoint::TensorSource tensors = variables();
+    const weights::TensorSource tensors = variables();
     if (!settings_.saves) return;
     const std::int64_t step = shown_number(iteration_);
     for (const auto& [name, desc] : tensors.descs) {
@@ -484,7 +484,7 @@ std::string statistics_warning(double decay, std::int64_t updates) {
                      100 * kLittleOfStart);
 }
 
-std::string slow_statistics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+std::string slow_statistics(const Task& task, const options::Settings& settings, const schedule::RunPlan& plan,
                             const graph::Graph& training_graph) {
     if (settings.training.init_path) return "";
     const std::optional<double> decay = statistics_decay(training_graph);
@@ -492,7 +492,7 @@ std::string slow_statistics(const Task& task, const config::Settings& settings, 
     return decay && updates && task.has_real_data() ? statistics_warning(*decay, *updates) : "";
 }
 
-std::optional<DescentCheck> descent_check(const Task& task, const config::Settings& settings,
+std::optional<DescentCheck> descent_check(const Task& task, const options::Settings& settings,
                                           const schedule::RunPlan& plan) {
     if (!task.has_real_data()) return std::nullopt;
     return DescentCheck(peak_learning_rate(task, plan), settings.training.init_path.has_value());
@@ -543,4 +543,4 @@ std::string DescentCheck::judge(double learning_rate) const {
            formatted("; try others, such as %.3g or %.3g, and look at the labels", peak_rate_ / 10, peak_rate_ * 10);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

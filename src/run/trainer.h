@@ -32,7 +32,7 @@
 #include "run/run_files.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 // Signs that a training does not learn, or that its validations say little: each is one line for the user.
 
@@ -42,7 +42,7 @@ std::string statistics_warning(double decay, std::int64_t updates);
 
 /// The same for the first validation of a new run. "" also for a run without validations, moving averages or real data,
 /// and for one that begins with given weights, whose averages are of some use from the start.
-std::string slow_statistics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+std::string slow_statistics(const Task& task, const options::Settings& settings, const schedule::RunPlan& plan,
                             const graph::Graph& training_graph);
 
 /// Compares the training loss of the first updates with the loss of later ones, once.
@@ -75,7 +75,7 @@ private:
 };
 
 /// The check for a new run; empty for a run on data that cannot be learnt.
-std::optional<DescentCheck> descent_check(const Task& task, const config::Settings& settings,
+std::optional<DescentCheck> descent_check(const Task& task, const options::Settings& settings,
                                           const schedule::RunPlan& plan);
 
 // Reports how far a long weight update is.
@@ -190,7 +190,7 @@ private:
     std::string average_cost() const;
     void save_best();
     /// The checkpoint of this iteration, without tensors.
-    checkpoint::Checkpoint described() const;
+    weights::Checkpoint described() const;
     /// Counts an update and reports its results. `seconds`: duration of the update.
     void finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
                        double learning_rate);
@@ -211,7 +211,7 @@ private:
     /// The number in a planned checkpoint's name.
     std::int64_t checkpoint_number(std::int64_t iteration) const;
     /// The current variables of all processes. Error(peers) if they differ between processes.
-    checkpoint::TensorSource variables() const;
+    weights::TensorSource variables() const;
     void tell_distributions();
     void tell_exchange();
     /// Adds the times since the last reading of the processors' times.
@@ -242,4 +242,4 @@ private:
     Stopwatch loop_watch_;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -38,7 +38,7 @@
 #include "run/training_parts.h"
 #include "run/training_run.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 // Work after the last update of a training: averages of its checkpoints, and their validation.
@@ -49,8 +49,8 @@ struct ValidatedPoint {
     std::string path;
 };
 
-checkpoint::Edited edited_checkpoints(const TrainingRun& run) {
-    return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
+weights::Edited edited_checkpoints(const TrainingRun& run) {
+    return weights::edited_if(run.settings().checkpoint.trust_edited);
 }
 
 /// A training that ends early may have none of the checkpoints that are averaged.
@@ -80,15 +80,15 @@ std::vector<ValidatedPoint> validation_points(const TrainingRun& run, const sche
     };
     const bool during_training = run.settings().validation.any();
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
-        const std::string path = checkpoint::checkpoint_path(run.folder.checkpoints, step.end());
+        const std::string path = weights::checkpoint_path(run.folder.checkpoints, step.end());
         if (!during_training && step.validate && exists(run.files(), path))
-            add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
+            add(weights::checkpoint_prefix("", step.end()).substr(1), path, step.end());
     }
     for (const AveragedCheckpoint& average : averages)
         add(average.name, average.path, plan.iterations);
     const std::string name(kAverageName);
     if (!during_training && run.settings().training.ema_decay > 0)
-        add(name, checkpoint::average_path(run.folder.checkpoints, name), plan.iterations);
+        add(name, weights::average_path(run.folder.checkpoints, name), plan.iterations);
     return points;
 }
 
@@ -119,7 +119,7 @@ bool validate_points(TrainingRun& run, const TrainingData& data, std::vector<Val
     for (ValidatedPoint& point : points) {
         point.row.epoch = data.plan.epoch_at(point.row.iteration);
         if (is_first(run.host))
-            evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
+            evaluator.load(weights::load(run.files(), point.path, edited_checkpoints(run)), point.path);
         evaluator.share_weights();
         run.observers.on(metrics::EvaluationBegan{point.row.epoch});
         const auto result = evaluator.run(point.row, run.observers);
@@ -143,11 +143,11 @@ bool average_and_validate(TrainingRun& run, const TrainingData& data) {
 }
 
 /// True if the run writes weights: checkpoints, the best ones, or an average.
-bool writes_weights(const config::Settings& settings) {
+bool writes_weights(const options::Settings& settings) {
     return wants_checkpoints(settings.checkpoint) || settings.validation.keep_best || settings.training.ema_decay > 0;
 }
 
-TrainingData data_and_graph(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
+TrainingData data_and_graph(const Task& task, const backend::Backend& backend, const options::Settings& settings) {
     TrainingData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     check_columns(*data.graph, task.columns().training);
@@ -163,12 +163,12 @@ TrainingData data_and_graph(const Task& task, const backend::Backend& backend, c
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
-    path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
+    path = weights::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
 }
 
 /// The run folder, locked by this process and without results of another run.
 RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
-    const config::Settings& settings = start.arguments.settings;
+    const options::Settings& settings = start.arguments.settings;
     if (start.resume) {
         RunFolder folder = resumed_run_folder(settings.logging, *settings.main.restore_path);
         folder.lock = std::move(start.lock);
@@ -188,10 +188,10 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     const std::string name = told(all, folder.name, "name of the run");
     const std::string checkpoints = told(all, folder.checkpoints, "folder of the run");
     if (is_first(host)) return folder;
-    const config::Settings& settings = start.arguments.settings;
+    const options::Settings& settings = start.arguments.settings;
     const bool logs = settings.logging.all_instances && !settings.logging.no_logs;
     if (start.resume || !(logs || settings.checkpoint.all_instances)) return {name, "", checkpoints};
-    config::ParseResult own = start.arguments;
+    options::ParseResult own = start.arguments;
     std::optional<std::string>& logs_path = own.settings.logging.logs_path;
     if (logs_path) *logs_path += "-instance" + std::to_string(all.rank());
     folder = begin_run_folder(task, own, host.command_line, *host.files);
@@ -271,7 +271,7 @@ void continue_records(TrainingRun& run, const std::string& arguments_text, const
     if (iteration < plan.iterations) drop_averages(run.files(), folder);
     const bool recorded = !run.folder.logs.empty() || exists(run.files(), folder + "/" + kArgumentsFile);
     if (recorded)
-        record_arguments(run.files(), folder, arguments_text, config::arguments_json(run.arguments, {}), true);
+        record_arguments(run.files(), folder, arguments_text, options::arguments_json(run.arguments, {}), true);
 }
 
 /// While an object of this class exists, a stop waits until the work is saved.
@@ -383,7 +383,7 @@ int train_task(const TaskRow& row, RunStart start, const Host& host) {
 
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
-    const config::Settings& settings = start.arguments.settings;
+    const options::Settings& settings = start.arguments.settings;
     if (settings.head.solves() && !task.has_real_data())
         throw Error(ErrorKind::usage, "--head-only and --head-first need real data");
     const TrainingData data =
@@ -430,13 +430,13 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     return exit_code;
 }
 
-int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host) {
+int run_training(const TaskRow& task, const options::ParseResult& arguments, const Host& host) {
     agree_on_options(arguments, host);
     RunStart start = is_first(host) ? run_start(arguments, host) : RunStart{with_absolute_paths(arguments), {}, {}};
     return train_task(task, agreed_start(std::move(start), host), host);
 }
 
-int run_restored(const TaskRow& task, const config::ParseResult& restore_line, const Host& host) {
+int run_restored(const TaskRow& task, const options::ParseResult& restore_line, const Host& host) {
     const bool alone = host.communicator->size() == 1;
     if (!alone) agree_on_options(restored_arguments(task, restore_line, *host.files), host);
     RunStart start = is_first(host)
@@ -445,4 +445,4 @@ int run_restored(const TaskRow& task, const config::ParseResult& restore_line, c
     return train_task(task, agreed_start(std::move(start), host), host);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -6,9 +6,9 @@
 #include "cnntrain/run/task.h"
 #include "run/resume.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Returns and throws like run_training(), for any task.
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

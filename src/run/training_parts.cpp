@@ -40,14 +40,14 @@
 #include "run/run_files.h"
 #include "run/trainer.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 // The weights with which a new training begins.
 
 struct FirstWeightsRun {
     const Task& task;
-    const config::Settings& settings;
+    const options::Settings& settings;
     std::uint64_t seed;
     const Host& host;
     metrics::Observers& observers;
@@ -75,7 +75,7 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
     if (!missing.empty()) run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(missing));
     if (!first.replaced.empty())
         run.observers.line("Drawn anew, because " + path + " has them for other classes: " + joined(first.replaced));
-    const std::vector<std::string> theirs = checkpoint::class_names(first.checkpoint.metadata);
+    const std::vector<std::string> theirs = weights::class_names(first.checkpoint.metadata);
     const std::vector<std::string> classes = run.task.class_names();
     if (!theirs.empty() && !classes.empty() && theirs != classes)
         run.observers.line("Classes of " + path + ": " + first_of(theirs) + "; of the data: " + first_of(classes));
@@ -123,7 +123,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
                   run.task.first_weights(), run.seed, path);
     if (run.settings.training.init_strict) refuse_differences(first, path);
     tell_of_differences(run, first, path);
-    const checkpoint::Checkpoint& checkpoint = first.checkpoint;
+    const weights::Checkpoint& checkpoint = first.checkpoint;
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
         load_all(executable, graph, checkpoint, path);
         return;
@@ -135,7 +135,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
 void load_resumed_weights(TrainingRun& run, backend::Executable& executable, const graph::Graph& graph,
                           const ResumePoint& resume) {
     run.observers.line(
-        metrics::restoring_line(checkpoint::checkpoint_prefix(run.folder.checkpoints, resume.found.iteration)));
+        metrics::restoring_line(weights::checkpoint_prefix(run.folder.checkpoints, resume.found.iteration)));
     load_all(executable, graph, resume.checkpoint, resume.found.path);
 }
 
@@ -241,8 +241,8 @@ std::unique_ptr<ProfiledWindow> profiled_window(TrainingRun& run, const Training
                                                 std::int64_t iteration) {
     if (!run.host.timeline) return nullptr;
     const std::int64_t updates = data.plan.iterations - iteration;
-    const Window window = train::profiled_window(updates, updates_before_profile(stream, data.placement),
-                                                 run.settings().logging.profile_steps);
+    const Window window = run::profiled_window(updates, updates_before_profile(stream, data.placement),
+                                               run.settings().logging.profile_steps);
     if (window.steps == 0) {
         run.observers.line("--profile: the training has too few " + run.task.description().update + "s to measure any");
         return nullptr;
@@ -257,7 +257,7 @@ std::unique_ptr<ProfiledWindow> profiled_window(TrainingRun& run, const Training
         [&run](const profile::Report& report) { tell_profile(run.observers, run.folder, run.files(), report); });
 }
 
-std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
+std::int64_t iterations_per_sync(const run::TrainingSettings& settings, const schedule::RunPlan& plan) {
     const auto epoch = static_cast<double>(plan.iterations_per_epoch);
     double iterations = settings.epochs_per_sync * epoch;
     if (settings.syncs_per_epoch > 0) iterations = epoch / static_cast<double>(settings.syncs_per_epoch);
@@ -269,7 +269,7 @@ std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const 
 TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
     std::map<std::string, HostTensor> averages;
-    if (resume) averages = checkpoint::take_averages(resume->checkpoint);
+    if (resume) averages = weights::take_averages(resume->checkpoint);
     auto executable = make_executable(run, fields, data, resume);
     auto average = make_average(run, data, *executable, resume, std::move(averages));
     auto monitor = make_monitor(run, data, resume);
@@ -316,7 +316,7 @@ TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::op
 }
 
 TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& data) {
-    const config::Settings& settings = run.settings();
+    const options::Settings& settings = run.settings();
     const bool saves = is_first(run.host) || (settings.checkpoint.all_instances && run.folder.lock != nullptr);
     return {settings.checkpoint.keep,
             settings.checkpoint.in_f32,
@@ -351,4 +351,4 @@ std::string stage_memory(const backend::CompileReport& report, const schedule::P
     return text + "  activations and gradients of all stages: " + size_text(report.arena_bytes);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

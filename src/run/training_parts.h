@@ -11,7 +11,7 @@
 #include "run/trainer.h"
 #include "run/training_run.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Compiles the graph and loads the weights of the beginning or of the resume point, whose tensors it releases.
 TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::optional<ResumePoint> resume);
@@ -23,4 +23,4 @@ TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& dat
 /// A title and one line per stage, as compiled (not estimated); empty for a single stage.
 std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -13,18 +13,18 @@
 #include "run/resume.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 struct TrainingRun {
     const Task& task;
     const backend::Backend& backend;
-    const config::ParseResult& arguments;
+    const options::ParseResult& arguments;
     const Host& host;
     RunFolder folder;
     metrics::Observers observers;
     std::uint64_t seed = 0;
 
-    const config::Settings& settings() const { return arguments.settings; }
+    const options::Settings& settings() const { return arguments.settings; }
     FileSystem& files() const { return *host.files; }
 };
 
@@ -38,4 +38,4 @@ inline bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -19,11 +19,11 @@
 #include "run/run_files.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// The checkpoint's recorded epoch, or, if the user gives the global batch, the epoch computed from it.
-double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, const config::Settings& settings) {
+double epoch_of(const weights::Checkpoint& checkpoint, const Task& task, const options::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
     const std::int64_t samples = task.published_samples(data::Split::train);
     const double seen =
@@ -34,7 +34,7 @@ double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, cons
 /// A validation and everything it needs.
 class Validation {
 public:
-    Validation(const Task& task, Evaluator& evaluator, const config::Settings& settings, const Host& host,
+    Validation(const Task& task, Evaluator& evaluator, const options::Settings& settings, const Host& host,
                metrics::Observers& observers)
         : task_(task), evaluator_(evaluator), settings_(settings), host_(host), observers_(observers) {}
 
@@ -46,8 +46,8 @@ public:
         row.name = "random";
         return run_repeatedly(row) ? 0 : kInterruptedExitCode;
     }
-    int of_checkpoints(const std::vector<checkpoint::Found>& points) {
-        for (const checkpoint::Found& point : points) {
+    int of_checkpoints(const std::vector<weights::Found>& points) {
+        for (const weights::Found& point : points) {
             metrics::ValidationRow row;
             row.name = point.name;
             if (is_first(host_)) load(point, row);
@@ -59,13 +59,13 @@ public:
     }
 
 private:
-    void load(const checkpoint::Found& point, metrics::ValidationRow& row) {
-        checkpoint::Checkpoint checkpoint = checkpoint_weights(*host_.files, point.path, settings_);
+    void load(const weights::Found& point, metrics::ValidationRow& row) {
+        weights::Checkpoint checkpoint = checkpoint_weights(*host_.files, point.path, settings_);
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
         if (settings_.device.analyse_nans) {
             observers_.on(metrics::Row{
-                metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors)))});
+                metrics::record(count_nans(checkpoint.iteration, weights::source_of(checkpoint.tensors)))});
         }
         evaluator_.load(std::move(checkpoint), point.path);
     }
@@ -94,25 +94,25 @@ private:
 
     const Task& task_;
     Evaluator& evaluator_;
-    const config::Settings& settings_;
+    const options::Settings& settings_;
     const Host& host_;
     metrics::Observers& observers_;
 };
 
 /// Rank 0's list, on all ranks.
-std::vector<checkpoint::Found> points_to_validate(const config::Settings& settings, const Host& host) {
-    std::vector<checkpoint::Found> points;
+std::vector<weights::Found> points_to_validate(const options::Settings& settings, const Host& host) {
+    std::vector<weights::Found> points;
     if (!settings.main.restore_path) return points;
-    if (is_first(host)) points = checkpoint::find_checkpoints(*host.files, *settings.main.restore_path);
+    if (is_first(host)) points = weights::find_checkpoints(*host.files, *settings.main.restore_path);
     comm::Communicator& all = *host.communicator;
     points.resize(std::stoul(told(all, std::to_string(points.size()), "number of checkpoints")));
-    for (checkpoint::Found& point : points)
+    for (weights::Found& point : points)
         point.name = told(all, point.name, "checkpoint to validate");
     return points;
 }
 
 /// Rank 0 writes there; the others use the same name.
-RunFolder folder_of_all(const Task& task, const config::ParseResult& arguments, const Host& host) {
+RunFolder folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
     folder.name = told(*host.communicator, folder.name, "name of the run");
@@ -128,12 +128,12 @@ metrics::Record expected_validation_row(const Task& task) {
 
 }  // namespace
 
-int run_validation(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {
+int run_validation(const TaskRow& row, const options::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
     agree_on_options(arguments, host);
-    const config::Settings& settings = arguments.settings;
+    const options::Settings& settings = arguments.settings;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
-    const std::vector<checkpoint::Found> points = points_to_validate(settings, host);
+    const std::vector<weights::Found> points = points_to_validate(settings, host);
     const auto backend = make_backend(settings.run.backend);
     const std::unique_ptr<Task> made = row.make(arguments, *backend, seed);
     const Task& task = *made;
@@ -165,4 +165,4 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
     return points.empty() ? validation.of_random_weights(seed) : validation.of_checkpoints(points);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -23,7 +23,7 @@
 #include "cnntrain/weights/weights_file.h"
 #include "run/evaluator.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// A file has no types, only names: a slot is named after its variable plus one part, "all/fc/weight/Momentum".
@@ -32,8 +32,7 @@ bool is_slot(const std::string& name, const std::map<std::string, HostTensor>& a
     return slash != std::string::npos && all.contains(name.substr(0, slash));
 }
 
-backend::NamedTensors in_types(const std::map<std::string, TensorDesc>& wanted,
-                               const checkpoint::Checkpoint& checkpoint) {
+backend::NamedTensors in_types(const std::map<std::string, TensorDesc>& wanted, const weights::Checkpoint& checkpoint) {
     std::map<std::string, HostTensor> result;
     for (const auto& [name, desc] : wanted) {
         const HostTensor& tensor = checkpoint.tensors.at(name);
@@ -62,14 +61,14 @@ template <typename Work> void in_parts(const std::vector<backend::Variable>& var
 }
 
 /// The config.json with which the checkpoint came from transformers; empty for checkpoints of this program's runs.
-std::optional<checkpoint::BertConfig> bert_config(const checkpoint::Checkpoint& checkpoint, const std::string& path) {
-    const auto found = checkpoint.metadata.find(checkpoint::kConfigKey);
+std::optional<weights::BertConfig> bert_config(const weights::Checkpoint& checkpoint, const std::string& path) {
+    const auto found = checkpoint.metadata.find(weights::kConfigKey);
     if (found == checkpoint.metadata.end()) return std::nullopt;
-    return checkpoint::parse_bert_config(found->second, path + ": " + found->first);
+    return weights::parse_bert_config(found->second, path + ": " + found->first);
 }
 
 /// Compares activation, epsilon and heads. The shapes of variables are compared when they are loaded.
-void expect_same_network(const checkpoint::BertConfig& config, const graph::Graph& graph, const std::string& path) {
+void expect_same_network(const weights::BertConfig& config, const graph::Graph& graph, const std::string& path) {
     const std::optional<nn::BertFacts> facts = nn::bert_facts(graph);
     if (!facts) return;
     const auto refuse = [&](const std::string& says, const std::string& give) {
@@ -146,7 +145,7 @@ std::string class_shape_text(const Shape& shape, std::size_t class_axis) {
 }
 
 /// A last layer may be missing or have other classes, an axis of all its variables. Error(data) otherwise.
-void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+void expect_last_layer(const weights::Checkpoint& checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                        const std::string& path) {
     std::vector<std::string> expected;
     std::vector<std::string> given;
@@ -201,21 +200,20 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
     return result;
 }
 
-checkpoint::TensorSource variable_source(const backend::Executable& executable) {
-    checkpoint::TensorSource source;
+weights::TensorSource variable_source(const backend::Executable& executable) {
+    weights::TensorSource source;
     for (const backend::Variable& variable : executable.report().variables)
         source.descs.emplace(variable.name, variable.desc);
     source.tensor = [&executable](const std::string& name) { return executable.store(name); };
     return source;
 }
 
-checkpoint::TensorSource with_averages(checkpoint::TensorSource source,
-                                       const std::map<std::string, HostTensor>& averages) {
+weights::TensorSource with_averages(weights::TensorSource source, const std::map<std::string, HostTensor>& averages) {
     for (const auto& [variable, average] : averages)
-        source.descs.emplace(variable + std::string(checkpoint::kAverageSuffix), average.desc());
+        source.descs.emplace(variable + std::string(weights::kAverageSuffix), average.desc());
     source.tensor = [stored = std::move(source.tensor), &averages](const std::string& name) {
-        if (!name.ends_with(checkpoint::kAverageSuffix)) return stored(name);
-        return averages.at(name.substr(0, name.size() - checkpoint::kAverageSuffix.size()));
+        if (!name.ends_with(weights::kAverageSuffix)) return stored(name);
+        return averages.at(name.substr(0, name.size() - weights::kAverageSuffix.size()));
     };
     return source;
 }
@@ -224,30 +222,30 @@ std::map<std::string, HostTensor> stored_variables(const backend::Executable& ex
     return executable.store(executable.variable_names());
 }
 
-checkpoint::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
-                                          const config::Settings& settings) {
-    checkpoint::Checkpoint checkpoint =
-        checkpoint::load_weights(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
-    if (settings.main.averaged_weights) checkpoint::use_averages(checkpoint, path);
+weights::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
+                                       const options::Settings& settings) {
+    weights::Checkpoint checkpoint =
+        weights::load_weights(files, path, weights::edited_if(settings.checkpoint.trust_edited));
+    if (settings.main.averaged_weights) weights::use_averages(checkpoint, path);
     return checkpoint;
 }
 
-checkpoint::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
-                                        const config::Settings& settings) {
-    checkpoint::Checkpoint checkpoint =
-        checkpoint::load_weights(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
-    checkpoint::take_averages(checkpoint);
+weights::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
+                                     const options::Settings& settings) {
+    weights::Checkpoint checkpoint =
+        weights::load_weights(files, path, weights::edited_if(settings.checkpoint.trust_edited));
+    weights::take_averages(checkpoint);
     return checkpoint;
 }
 
-void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
+void load_all(backend::Executable& executable, const graph::Graph& graph, const weights::Checkpoint& checkpoint,
               const std::string& path) {
     const std::map<std::string, TensorDesc> wanted = variables(graph);
-    checkpoint::match(wanted, checkpoint, path);
+    weights::match(wanted, checkpoint, path);
     executable.load(in_types(wanted, checkpoint));
 }
 
-std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
+std::string state_left_out(const graph::Graph& graph, const weights::Checkpoint& checkpoint) {
     const std::vector<graph::ValueId> own = graph.values_with_role(graph::Role::slot);
     const bool has_state = std::ranges::any_of(
         checkpoint.tensors, [&](const auto& tensor) { return is_slot(tensor.first, checkpoint.tensors); });
@@ -260,7 +258,7 @@ std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoi
     return why + ": the run's begins anew";
 }
 
-void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+void load_model(backend::Executable& executable, const graph::Graph& graph, weights::Checkpoint checkpoint,
                 const std::string& path, const RunSettings& settings) {
     const std::string left_out = state_left_out(graph, checkpoint);
     if (!left_out.empty()) log::info(path + ": " + left_out);
@@ -272,11 +270,10 @@ void load_model(backend::Executable& executable, const graph::Graph& graph, chec
     executable.load(variables);
 }
 
-checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
-                                     const std::string& path) {
-    const std::optional<checkpoint::BertConfig> config = bert_config(checkpoint, path);
+weights::Checkpoint in_own_layout(weights::Checkpoint checkpoint, const graph::Graph& graph, const std::string& path) {
+    const std::optional<weights::BertConfig> config = bert_config(checkpoint, path);
     if (config) expect_same_network(*config, graph, path);
-    if (!checkpoint::is_hugging_face(checkpoint)) {
+    if (!weights::is_hugging_face(checkpoint)) {
         try {
             checkpoint.tensors = nn::in_own_layout(std::move(checkpoint.tensors), model_descs(graph));
         } catch (const Error& error) {
@@ -284,12 +281,12 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
         }
         return checkpoint;
     }
-    checkpoint::ImportSettings settings;
+    weights::ImportSettings settings;
     if (config) {
         settings.sizes = config->sizes;
         settings.classifier = config->classifies_texts();
     }
-    checkpoint::BertVariables& variables = settings.variables;
+    weights::BertVariables& variables = settings.variables;
     variables = {true, false, false, false};
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
@@ -299,10 +296,10 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
         if (variable.name.ends_with("/predictions/output_bias")) variables.prediction_bias = true;
         if (variable.name.ends_with("/word_embeddings")) settings.vocabulary = variable.desc.shape[0];
     }
-    return checkpoint::from_hugging_face(std::move(checkpoint), settings, path).checkpoint;
+    return weights::from_hugging_face(std::move(checkpoint), settings, path).checkpoint;
 }
 
-CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+CompletedWeights completed(weights::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                            std::uint64_t seed, const std::string& path) {
     expect_last_layer(checkpoint, graph, allowed, path);
     CompletedWeights result;
@@ -315,7 +312,7 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
     }
     for (const std::string& name : extra)
         checkpoint.tensors.erase(name);
-    const std::vector<std::string> named = checkpoint::class_names(checkpoint.metadata);
+    const std::vector<std::string> named = weights::class_names(checkpoint.metadata);
     const bool compares = !allowed.classes.empty() && !named.empty() && allowed.classes != named;
     const auto places = compares ? places_in(named, allowed.classes) : std::vector<std::optional<std::size_t>>{};
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -359,13 +356,13 @@ void copy_variables(const backend::Executable& from, backend::Executable& to) {
     in_parts(to.report().variables, [&](const std::vector<std::string>& names) { to.load(from.store(names)); });
 }
 
-bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
+bool holds_slots(const graph::Graph& graph, const weights::Checkpoint& checkpoint) {
     return std::ranges::all_of(graph.values_with_role(graph::Role::slot), [&](graph::ValueId slot) {
         return checkpoint.tensors.contains(graph.value(slot).name);
     });
 }
 
-std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, weights::Checkpoint checkpoint,
                                                   const std::string& path) {
     checkpoint = in_own_layout(std::move(checkpoint), graph, path);
     const std::map<std::string, TensorDesc> wanted = model_descs(graph);
@@ -374,7 +371,7 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, che
         if (is_slot(name, checkpoint.tensors)) slots.insert(name);
     }
     std::erase_if(checkpoint.tensors, [&](const auto& tensor) { return slots.contains(tensor.first); });
-    checkpoint::match(wanted, checkpoint, path);
+    weights::match(wanted, checkpoint, path);
     return in_types(wanted, checkpoint);
 }
 
@@ -389,8 +386,7 @@ void initialise_masters(backend::Executable& executable, const graph::Graph& gra
     }
 }
 
-void load_masters(backend::Executable& executable, const graph::Graph& graph,
-                  const checkpoint::Checkpoint& checkpoint) {
+void load_masters(backend::Executable& executable, const graph::Graph& graph, const weights::Checkpoint& checkpoint) {
     for (const optim::Master& pair : optim::masters(graph)) {
         const HostTensor& tensor = checkpoint.tensors.at(graph.value(pair.parameter).name);
         executable.load(graph.value(pair.master).name, tensor.cast(DType::f32));
@@ -407,11 +403,11 @@ void load_with_masters(backend::Executable& executable, const graph::Graph& grap
     executable.load(tensors);
 }
 
-checkpoint::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path) {
-    return checkpoint::find_checkpoint(files, "--restore-path", restore_path);
+weights::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path) {
+    return weights::find_checkpoint(files, "--restore-path", restore_path);
 }
 
-metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors) {
+metrics::NanRow count_nans(std::int64_t iteration, const weights::TensorSource& tensors) {
     metrics::NanRow row;
     row.iteration = iteration;
     for (const auto& [name, desc] : tensors.descs) {
@@ -439,7 +435,7 @@ std::vector<graph::ValueId> recompute_points(const graph::Graph& forward, const 
 
 }  // namespace
 
-optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend,
+optim::UpdateSettings update_settings(const options::Settings& settings, const backend::Backend& backend,
                                       double moving_average_decay) {
     const schedule::BatchPlan batch = batch_plan(settings);
     optim::UpdateSettings result{settings.optimiser};
@@ -452,13 +448,13 @@ optim::UpdateSettings update_settings(const config::Settings& settings, const ba
     return result;
 }
 
-graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
+graph::Graph with_update(graph::Graph forward, std::string_view loss, const options::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay) {
     const auto samples = static_cast<double>(placement(settings, backend).samples);
     return with_update(std::move(forward), {{loss, samples}}, settings, backend, moving_average_decay);
 }
 
-graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const options::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay) {
     graph::Graph graph = graph::apply_rewrites(std::move(forward), backend.rewrites().training);
     graph::Objective objective;
@@ -494,4 +490,4 @@ void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings
     check("--force-weight-to-fp32", settings.force_weight_to_fp32);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -20,9 +20,9 @@ RecordedRun recorded_run(const FileSystem& files, const std::string& restore_pat
     const std::string given = without_trailing_slashes(restore_path);
     if (RecordedRun run = arguments_beside(files, given); !run.source.empty()) return run;
     try {
-        const std::string checkpoint = checkpoint::one_of(files, given).path;
+        const std::string checkpoint = weights::one_of(files, given).path;
         if (RecordedRun run = arguments_beside(files, checkpoint); !run.source.empty()) return run;
-        return {checkpoint, checkpoint::run_options_of(files, checkpoint)};
+        return {checkpoint, weights::run_options_of(files, checkpoint)};
     } catch (const Error&) {
         return {};  // the command reports what is wrong with the checkpoint
     }
@@ -40,7 +40,7 @@ std::string file_beside(const FileSystem& files, const std::string& checkpoint, 
 Layer recorded_options(const RecordedRun& run, const OptionSet& options) {
     if (run.text.empty()) return {};
     try {
-        return config::layer_from_json(options, run.text);
+        return options::layer_from_json(options, run.text);
     } catch (const Error& error) {
         throw error.within(run.source);
     }

@@ -9,7 +9,7 @@
 
 namespace cnntrain::tasks {
 
-using namespace config;
+using namespace options;
 
 /// The name of a run's record of its options.
 constexpr const char* kArguments = "arguments.json";

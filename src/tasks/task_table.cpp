@@ -8,16 +8,16 @@
 
 namespace cnntrain::tasks {
 
-const std::vector<train::TaskRow>& task_table() {
-    static const std::vector<train::TaskRow> table = {
+const std::vector<run::TaskRow>& task_table() {
+    static const std::vector<run::TaskRow> table = {
         image_classification_row(),
-        pretraining_row(config::Command::pretrain),
+        pretraining_row(options::Command::pretrain),
         text_classification_row(),
     };
     return table;
 }
 
-void check_rows(const config::TaskOptions& task) {
+void check_rows(const options::TaskOptions& task) {
     std::vector<std::string> missing;
     for (const char* flag : {"--help", "--restore-path", "--init-path", "--seed", "--epochs", "--iterations",
                              "--micro-batch-size", "--gradient-accumulation-count", "--replicas"}) {
@@ -30,7 +30,7 @@ void check_rows(const config::TaskOptions& task) {
 
 std::vector<std::string_view> task_names() {
     std::vector<std::string_view> names;
-    for (const train::TaskRow& row : task_table())
+    for (const run::TaskRow& row : task_table())
         names.push_back(row.options.name);
     return names;
 }

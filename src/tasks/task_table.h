@@ -9,10 +9,10 @@
 namespace cnntrain::tasks {
 
 /// The first one is the default task.
-const std::vector<train::TaskRow>& task_table();
+const std::vector<run::TaskRow>& task_table();
 
 /// Error(internal) naming the shared options that every run reads and the task lacks.
-void check_rows(const config::TaskOptions& task);
+void check_rows(const options::TaskOptions& task);
 
 /// Names of the tasks, in the order of the table.
 std::vector<std::string_view> task_names();

@@ -11,8 +11,8 @@
 namespace cnntrain::tasks {
 namespace {
 
-using config::Command;
-using train::TaskRow;
+using options::Command;
+using run::TaskRow;
 
 bool serves(const TaskRow& row, Command command) {
     return std::ranges::find(row.options.commands, command) != row.options.commands.end();
@@ -27,7 +27,7 @@ const TaskRow* row_named(std::string_view name) {
 const TaskRow& first_row(Command command) {
     const auto& table = task_table();
     const auto found = std::ranges::find_if(table, [&](const TaskRow& row) { return serves(row, command); });
-    CNNTRAIN_CHECK(found != table.end(), "no task serves the command " + std::string(config::name(command)));
+    CNNTRAIN_CHECK(found != table.end(), "no task serves the command " + std::string(options::name(command)));
     return *found;
 }
 
@@ -53,12 +53,12 @@ struct Choice {
 /// The run whose checkpoints a line evaluates; without text if it evaluates none.
 struct EvaluatedRun {
     std::string path = {};  // as on the line
-    config::RecordedRun record = {};
+    options::RecordedRun record = {};
 };
 
 EvaluatedRun evaluated_run(Command command, const std::vector<std::string>& words, const FileSystem& files) {
     if (command != Command::validation && command != Command::inference) return {};
-    const auto path = config::value_on_line(first_row(command).options, command, words, "--restore-path");
+    const auto path = options::value_on_line(first_row(command).options, command, words, "--restore-path");
     if (!path) return {};
     return {*path, recorded_run(files, *path)};
 }
@@ -66,10 +66,10 @@ EvaluatedRun evaluated_run(Command command, const std::vector<std::string>& word
 /// The row whose options a line of `restore` may have: that of the run, or the first one, whose options all tasks have.
 const TaskRow& restoring_row(const std::vector<std::string>& words, const FileSystem& files) {
     const TaskRow& first = first_row(Command::restore);
-    const auto path = config::value_on_line(first.options, Command::restore, words, "--restore-path");
+    const auto path = options::value_on_line(first.options, Command::restore, words, "--restore-path");
     const std::string record = path.value_or("") + "/" + kArguments;
     if (!path || files.kind(record) != FileKind::file) return first;
-    const TaskRow* const row = row_named(config::recorded_task(read_text(files, record)));
+    const TaskRow* const row = row_named(options::recorded_task(read_text(files, record)));
     return row != nullptr && serves(*row, Command::restore) ? *row : first;
 }
 
@@ -79,17 +79,17 @@ Choice chosen(Command command, const std::vector<std::string>& words, const Eval
     const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });
     const bool own_command = serving == 1 && &first != &task_table().front();
     if (own_command) return {first, command};
-    if (const auto name = config::value_on_line(first.options, command, words, "--task")) {
+    if (const auto name = options::value_on_line(first.options, command, words, "--task")) {
         const TaskRow* const row = row_named(*name);
         if (row == nullptr) refuse_task(*name);
         if (serves(*row, command)) return {*row, command};
         if (command == Command::train) return {*row, row->options.commands.front()};
-        throw Error(ErrorKind::usage, "--task " + *name + " has no command " + std::string(config::name(command)) +
-                                          "; see cnntrain " + std::string(config::name(row->options.commands.front())) +
-                                          " --help");
+        throw Error(ErrorKind::usage, "--task " + *name + " has no command " + std::string(options::name(command)) +
+                                          "; see cnntrain " +
+                                          std::string(options::name(row->options.commands.front())) + " --help");
     }
     if (!run.record.text.empty()) {
-        const TaskRow* const row = row_named(config::recorded_task(run.record.text));
+        const TaskRow* const row = row_named(options::recorded_task(run.record.text));
         if (row != nullptr && serves(*row, command)) return {*row, command};
         if (row != nullptr) refuse_run(*row, command, run.path);
     }
@@ -101,13 +101,13 @@ std::string restore_flags() {
     std::string text;
     for (const TaskRow& row : task_table()) {
         const std::string flag(row.options.options().of_shared("--restore-path").flag);
-        const std::string of = flag + " (" + std::string(config::name(row.options.commands.front())) + ")";
+        const std::string of = flag + " (" + std::string(options::name(row.options.commands.front())) + ")";
         if (text.find(of) == std::string::npos) text += (text.empty() ? "" : " or ") + of;
     }
     return text;
 }
 
-std::string folder_of(const config::ParseResult& restore_line) {
+std::string folder_of(const options::ParseResult& restore_line) {
     std::string folder = *restore_line.settings.main.restore_path;
     while (folder.size() > 1 && folder.ends_with('/'))
         folder.pop_back();
@@ -115,7 +115,7 @@ std::string folder_of(const config::ParseResult& restore_line) {
 }
 
 /// The task of the run in the folder that a restore line names.
-const TaskRow& restored_row(const config::ParseResult& restore_line, const FileSystem& files) {
+const TaskRow& restored_row(const options::ParseResult& restore_line, const FileSystem& files) {
     const std::string folder = folder_of(restore_line);
     const std::string record = folder + "/" + kArguments;
     if (files.kind(record) == FileKind::absent) {
@@ -124,36 +124,36 @@ const TaskRow& restored_row(const config::ParseResult& restore_line, const FileS
                                               "the run's own line and " +
                                               restore_flags());
     }
-    const TaskRow* const row = row_named(config::recorded_task(read_text(files, record)));
+    const TaskRow* const row = row_named(options::recorded_task(read_text(files, record)));
     return row == nullptr ? task_table().front() : *row;
 }
 
 }  // namespace
 
-const TaskRow& row_of(const config::ParseResult& arguments) {
+const TaskRow& row_of(const options::ParseResult& arguments) {
     const auto& table = task_table();
     const auto found = std::ranges::find_if(table, [&](const TaskRow& row) { return &row.options == arguments.task; });
     CNNTRAIN_CHECK(found != table.end(), "arguments of no task");
     return *found;
 }
 
-config::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
-                                       const config::Environment& environment, const FileSystem& files) {
+options::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
+                                        const options::Environment& environment, const FileSystem& files) {
     const EvaluatedRun run = evaluated_run(command, arguments, files);
     const Choice choice = command == Command::restore ? Choice{restoring_row(arguments, files), command}
                                                       : chosen(command, arguments, run);
     check_rows(choice.row.options);
-    return config::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
+    return options::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }
 
-config::HelpPage help_page(const config::ParseResult& line, std::string_view called) {
-    return config::help_page(*line.task, line.command, called);
+options::HelpPage help_page(const options::ParseResult& line, std::string_view called) {
+    return options::help_page(*line.task, line.command, called);
 }
 
 std::vector<TaskPage> help_pages(Command command, std::string_view called) {
     std::vector<TaskPage> pages;
     for (const TaskRow& row : task_table()) {
-        if (serves(row, command)) pages.push_back({row.options.name, config::help_page(row.options, command, called)});
+        if (serves(row, command)) pages.push_back({row.options.name, options::help_page(row.options, command, called)});
     }
     return pages;
 }
@@ -173,45 +173,45 @@ std::vector<Command> training_commands() {
 
 bool takes_place_of(std::string_view flag, std::string_view other) {
     return std::ranges::any_of(task_table(), [&](const TaskRow& row) {
-        return serves(row, Command::train) && config::takes_place_of(row.options, flag, other);
+        return serves(row, Command::train) && options::takes_place_of(row.options, flag, other);
     });
 }
 
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files) {
-    return train::restored_arguments(restored_row(restore_line, files), restore_line, files);
+options::ParseResult restored_arguments(const options::ParseResult& restore_line, const FileSystem& files) {
+    return run::restored_arguments(restored_row(restore_line, files), restore_line, files);
 }
 
-int run_training(const config::ParseResult& arguments, const train::Host& host) {
-    return train::run_training(row_of(arguments), arguments, host);
+int run_training(const options::ParseResult& arguments, const run::Host& host) {
+    return run::run_training(row_of(arguments), arguments, host);
 }
 
-int run_validation(const config::ParseResult& arguments, const train::Host& host) {
-    return train::run_validation(row_of(arguments), arguments, host);
+int run_validation(const options::ParseResult& arguments, const run::Host& host) {
+    return run::run_validation(row_of(arguments), arguments, host);
 }
 
-int run_inference(const config::ParseResult& arguments, const train::Host& host) {
-    return train::run_inference(row_of(arguments), arguments, host);
+int run_inference(const options::ParseResult& arguments, const run::Host& host) {
+    return run::run_inference(row_of(arguments), arguments, host);
 }
 
-int run_restored(const config::ParseResult& restore_line, const train::Host& host) {
-    return train::run_restored(restored_row(restore_line, *host.files), restore_line, host);
+int run_restored(const options::ParseResult& restore_line, const run::Host& host) {
+    return run::run_restored(restored_row(restore_line, *host.files), restore_line, host);
 }
 
-int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host) {
-    return train::run_profile(row_of(arguments), arguments, request, host);
+int run_profile(const options::ParseResult& arguments, const run::ProfileRequest& request, const run::Host& host) {
+    return run::run_profile(row_of(arguments), arguments, request, host);
 }
 
-int run(const config::ParseResult& arguments, const train::Host& host) {
+int run(const options::ParseResult& arguments, const run::Host& host) {
     if (arguments.settings.main.trains) return run_training(arguments, host);
     return arguments.command == Command::inference ? run_inference(arguments, host) : run_validation(arguments, host);
 }
 
-std::string dry_run_text(const config::ParseResult& arguments) {
-    return train::dry_run_text(row_of(arguments), arguments);
+std::string dry_run_text(const options::ParseResult& arguments) {
+    return run::dry_run_text(row_of(arguments), arguments);
 }
 
-void print_dry_run(const config::ParseResult& arguments, const train::Host& host) {
-    train::print_dry_run(row_of(arguments), arguments, host);
+void print_dry_run(const options::ParseResult& arguments, const run::Host& host) {
+    run::print_dry_run(row_of(arguments), arguments, host);
 }
 
 }  // namespace cnntrain::tasks

@@ -108,7 +108,7 @@ std::string run_of_pretraining(const FileSystem& files, const std::string& path)
     for (const std::string& folder : {given, parent.empty() ? "." : without_trailing_slashes(parent)}) {
         const std::string record = folder + "/arguments.json";
         if (!exists(files, record)) continue;
-        return config::recorded_task(read_text(files, record)) == "pretraining" ? folder : "";
+        return options::recorded_task(read_text(files, record)) == "pretraining" ? folder : "";
     }
     return "";
 }
@@ -127,7 +127,7 @@ TrainedNetwork::~TrainedNetwork() = default;
 
 void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
     make_task(words_of(request, made_up));
-    const std::optional<exports::ImageNetwork> image = image_network(*arguments_);
+    const std::optional<weights::ImageNetwork> image = image_network(*arguments_);
     if (!image || !(image->images.test_time_flip || image->images.eight_bit_io)) return;
     std::vector<std::string> words = words_of(request, made_up);
     // Other programs give the network one view at a time, and do not round its input.
@@ -140,14 +140,15 @@ void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
 /// reads them.
 void TrainedNetwork::parse_pretraining(const std::string& run, const FileSystem& files) {
     const std::vector<std::string> words = {"--restore-path", run};
-    const config::ParseResult line = parse_command_line(config::Command::restore, words, config::process_environment());
-    arguments_ = std::make_unique<config::ParseResult>(restored_arguments(line, files));
-    config::Settings& settings = arguments_->settings;
+    const options::ParseResult line =
+        parse_command_line(options::Command::restore, words, options::process_environment());
+    arguments_ = std::make_unique<options::ParseResult>(restored_arguments(line, files));
+    options::Settings& settings = arguments_->settings;
     settings.device.precision = nn::Precision::p32_32;
     settings.run.backend = backend::BackendKind::cpu;
     settings.training.micro_batch_size = kSamplesAtOnce;
     settings.main.restore_path = run;
-    backend_ = train::make_backend(settings.run.backend);
+    backend_ = run::make_backend(settings.run.backend);
     task_ = row_of(*arguments_).make(*arguments_, *backend_, 0);
 }
 
@@ -160,10 +161,10 @@ bool TrainedNetwork::image_network_or_none() const {
 }
 
 void TrainedNetwork::make_task(const std::vector<std::string>& words) {
-    arguments_ = std::make_unique<config::ParseResult>(
-        parse_command_line(config::Command::inference, words, config::process_environment()));
-    config::refuse_unavailable(*arguments_);
-    backend_ = train::make_backend(arguments_->settings.run.backend);
+    arguments_ = std::make_unique<options::ParseResult>(
+        parse_command_line(options::Command::inference, words, options::process_environment()));
+    options::refuse_unavailable(*arguments_);
+    backend_ = run::make_backend(arguments_->settings.run.backend);
     task_ = row_of(*arguments_).make(*arguments_, *backend_, 0);
 }
 
@@ -180,16 +181,16 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
         sample_count_ = kMostSamples;
         fields_ = task_->batch_fields(data::Split::validation, arguments_->settings.training.micro_batch_size);
     }
-    const train::Classifier* const classifier = task_->classifier();
+    const run::Classifier* const classifier = task_->classifier();
     graph_ = std::make_unique<graph::Graph>(classifier != nullptr ? classifier->classifying_graph(fields_)
                                                                   : task_->evaluation_graph(fields_));
     find_ports();
-    const config::Settings& settings = arguments_->settings;
-    checkpoint_ = train::checkpoint_to_evaluate(files, *settings.main.restore_path).path;
-    variables_ = train::model_variables(*graph_, train::checkpoint_weights(files, checkpoint_, settings), checkpoint_);
+    const options::Settings& settings = arguments_->settings;
+    checkpoint_ = run::checkpoint_to_evaluate(files, *settings.main.restore_path).path;
+    variables_ = run::model_variables(*graph_, run::checkpoint_weights(files, checkpoint_, settings), checkpoint_);
     if (!request.compares) return;
     if (made_up) make_up_samples();
-    executable_ = backend_->compile(train::compile_request(*graph_, settings, fields_, 0));
+    executable_ = backend_->compile(run::compile_request(*graph_, settings, fields_, 0));
     executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
     outputs_of_samples_ = answers();
 }
@@ -235,9 +236,9 @@ void TrainedNetwork::make_up_samples() {
 }
 
 void TrainedNetwork::open_samples() {
-    const train::Classifier* const classifier = task_->classifier();
+    const run::Classifier* const classifier = task_->classifier();
     CNNTRAIN_CHECK(classifier != nullptr, "a network without classes");
-    const train::Classifier::Subjects subjects = classifier->subjects({});
+    const run::Classifier::Subjects subjects = classifier->subjects({});
     data::Stream& stream = *subjects.stream;
     fields_ = stream.fields();
     sample_count_ = std::min(kMostSamples, stream.samples());
@@ -265,16 +266,16 @@ void TrainedNetwork::find_ports() {
             fixed_.push_back({input, std::move(places)});
             continue;
         }
-        exports::Port port{exported_name(value.name), input};
+        weights::Port port{exported_name(value.name), input};
         if (value.name == data::kImages && value.users.size() == 1) {
             const graph::Node& first = graph_->node(value.users.front());
             if (first.kind == OpKind::normalise_image || first.kind == OpKind::cast) port.value = first.outputs[0];
         }
         inputs_.push_back(std::move(port));
     }
-    const auto logits = std::ranges::find(graph_->outputs(), std::string(train::kLogits), &graph::Output::name);
+    const auto logits = std::ranges::find(graph_->outputs(), std::string(run::kLogits), &graph::Output::name);
     if (logits != graph_->outputs().end()) {
-        outputs_.push_back({train::kLogits, logits->value});
+        outputs_.push_back({run::kLogits, logits->value});
     } else {
         find_scores();
     }
@@ -300,38 +301,38 @@ void TrainedNetwork::find_scores() {
     add_scores(nn::kSentenceLoss, "seq_relationship_logits", graph_->find(nn::kSequenceNumbers).has_value());
 }
 
-exports::ExportedNetwork TrainedNetwork::exported(const FileSystem& files) {
+weights::ExportedNetwork TrainedNetwork::exported(const FileSystem& files) {
     return {.checkpoint = checkpoint_,
             .part = {*graph_, inputs_, fixed_, outputs_, variables_},
             .image = image_network(*arguments_),
             .class_names = task_->class_names(),
             .samples = samples_text(),
             .outputs = outputs_of_samples_,
-            .answers = [this](checkpoint::Checkpoint weights,
+            .answers = [this](weights::Checkpoint weights,
                               const std::string& path) { return answers(std::move(weights), path); },
-            .stored = [this, &files] { return train::checkpoint_weights(files, checkpoint_, arguments_->settings); }};
+            .stored = [this, &files] { return run::checkpoint_weights(files, checkpoint_, arguments_->settings); }};
 }
 
 std::string TrainedNetwork::samples_text() const {
     return outputs_of_samples_.empty() ? "" : std::to_string(sample_count_) + " " + samples_text_;
 }
 
-exports::Outputs TrainedNetwork::answers() {
-    exports::Outputs outputs;
+weights::Outputs TrainedNetwork::answers() {
+    weights::Outputs outputs;
     std::int64_t left = sample_count_;
     for (const std::vector<HostTensor>& batch : batches_) {
         Batches source(fields_, batch);
         executable_->evaluate(source, 1);
         const std::int64_t count = std::min(left, fields_.front().desc.shape.front());
         left -= count;
-        for (const exports::Port& port : outputs_)
+        for (const weights::Port& port : outputs_)
             append_trained(outputs[port.name], executable_->output(port.name), count);
     }
     return outputs;
 }
 
-exports::Outputs TrainedNetwork::answers(checkpoint::Checkpoint weights, const std::string& path) {
-    const auto variables = train::model_variables(*graph_, std::move(weights), path);
+weights::Outputs TrainedNetwork::answers(weights::Checkpoint weights, const std::string& path) {
+    const auto variables = run::model_variables(*graph_, std::move(weights), path);
     executable_->load(backend::NamedTensors(variables.begin(), variables.end()));
     return answers();
 }

@@ -10,7 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/file.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 /// The tensors of a file, and a check of all of it.
@@ -88,4 +88,4 @@ CheckpointContent content(const FileSystem& files, const std::string& path, Edit
     return {"safetensors", open_any(files, path, edited).tensors.descs, {}, {}, {}};
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

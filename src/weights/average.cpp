@@ -11,7 +11,7 @@
 #include "cnntrain/weights/run_options.h"
 #include "cnntrain/weights/weights_file.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 // Keys of the result's metadata.
@@ -209,4 +209,4 @@ std::string run_options_of(const FileSystem& files, const std::string& path) {
     return run_options(CheckpointFile(files, path, Edited::ignored).metadata());
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

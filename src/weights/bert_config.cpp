@@ -6,7 +6,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/json_check.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 using nlohmann::json;
@@ -286,4 +286,4 @@ class BertForPreTrainingWithoutTransform(BertForPreTraining):
 )";
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

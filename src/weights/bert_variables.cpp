@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/error.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr bool kTransposed = true;
@@ -178,4 +178,4 @@ std::string some_of(const std::vector<std::string>& names) {
     return text;
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -11,7 +11,7 @@
 
 #include "cnntrain/base/tensor.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Groups of variables. A network has all variables of a group, or none.
 enum class Part : std::uint8_t {
@@ -82,4 +82,4 @@ private:
 /// "a, b, c and 4 more".
 std::string some_of(const std::vector<std::string>& names);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -17,7 +17,7 @@
 #include "cnntrain/weights/hugging_face.h"
 #include "weights/format.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are written as they stand in memory");
@@ -185,4 +185,4 @@ void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& 
                                      list);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

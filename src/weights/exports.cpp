@@ -26,7 +26,7 @@
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/weights_file.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 // Facts about the network that a file has in addition to the weights.
@@ -34,7 +34,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Names may hold any bytes.
-std::string text_of(const ordered_json& document, int indent = -1) {
+std::string json_text(const ordered_json& document, int indent = -1) {
     return document.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -99,9 +99,9 @@ std::map<std::string, std::string> onnx_metadata(const std::optional<ImageNetwor
     std::map<std::string, std::string> result;
     if (network) {
         result["network"] = nn::family_info(network->network.family).title(network->network);
-        result["preprocessing"] = text_of(preprocessing(network->images, prepares_photos));
+        result["preprocessing"] = json_text(preprocessing(network->images, prepares_photos));
     }
-    if (!classes.empty()) result["classes"] = text_of(ordered_json(classes));
+    if (!classes.empty()) result["classes"] = json_text(ordered_json(classes));
     return result;
 }
 
@@ -136,7 +136,7 @@ std::string timm_config(const std::string& architecture, const ImageNetwork& net
           {"classifier", residual ? "fc" : "classifier"}}},
     };
     if (std::ssize(classes) == network.network.classes) config["label_names"] = classes;
-    return text_of(config, 2) + "\n";
+    return json_text(config, 2) + "\n";
 }
 
 constexpr const char* kWeightsFile = "model.safetensors";
@@ -177,7 +177,7 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
                   const std::vector<std::string>& paths) {
     std::vector<Output> outputs;
     for (const std::string& path : paths) {
-        checkpoint::refuse_run_checkpoint(files, "the output", path);
+        refuse_run_checkpoint(files, "the output", path);
         outputs.push_back({{"the output", path}, request.overwrite, "--overwrite"});
     }
     check_outputs(files, outputs, {{"the checkpoint", checkpoint}});
@@ -260,25 +260,23 @@ ExportReport export_weights(const ExportRequest& request, FileSystem& files, con
     if (program == nn::TargetProgram::timm) paths.push_back(folder + "config.json");
     check_target(request, files, network.checkpoint, paths);
     const std::vector<std::string> classes = classes_of(request, network);
-    checkpoint::Checkpoint file;
+    Checkpoint file;
     file.metadata["format"] = "pt";
     file.metadata["architecture"] = weights.architecture;
-    checkpoint::set_class_names(file.metadata, classes);
+    set_class_names(file.metadata, classes);
     file.tensors = std::move(weights.tensors);
     ExportReport report{.paths = paths, .what = name + "'s " + weights.architecture};
     report.difference = write_if_same(
         files, paths, network.outputs,
         [&](FileSystem& memory) {
-            checkpoint::save(memory, paths.front(), file);
+            save(memory, paths.front(), file);
             if (paths.size() > 1) write_text(memory, paths[1], timm_config(weights.architecture, *image, classes));
         },
-        [&](const FileSystem& memory) {
-            return network.answers(checkpoint::load_weights(memory, paths.front()), paths.front());
-        });
+        [&](const FileSystem& memory) { return network.answers(load_weights(memory, paths.front()), paths.front()); });
     return report;
 }
 
-bool same_tensors(const checkpoint::TensorSource& expected, const std::map<std::string, HostTensor>& got) {
+bool same_tensors(const TensorSource& expected, const std::map<std::string, HostTensor>& got) {
     return std::ranges::equal(expected.descs, got, [&](const auto& wanted, const auto& read) {
         return wanted.first == read.first && wanted.second == read.second.desc() &&
                std::ranges::equal(expected.tensor(wanted.first).bytes(), read.second.bytes());
@@ -287,7 +285,7 @@ bool same_tensors(const checkpoint::TensorSource& expected, const std::map<std::
 
 std::string name_without_suffix(const std::string& path) {
     std::string_view name = last_part(path);
-    for (const std::string_view suffix : {checkpoint::kCheckpointSuffix, checkpoint::kTensorFlowIndex})
+    for (const std::string_view suffix : {kCheckpointSuffix, kTensorFlowIndex})
         if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
     return std::string(name);
 }
@@ -295,17 +293,16 @@ std::string name_without_suffix(const std::string& path) {
 /// All tensors of the checkpoint, with the names that they have here, which are those of the original programs.
 ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, const ExportedNetwork& network) {
     const std::string prefix = target_of(request, network.checkpoint) + name_without_suffix(network.checkpoint);
-    const std::vector<std::string> paths = checkpoint::tensorflow_paths(prefix);
+    const std::vector<std::string> paths = tensorflow_paths(prefix);
     check_target(request, files, network.checkpoint, paths);
-    const checkpoint::Checkpoint stored = network.stored();
-    checkpoint::TensorSource tensors = checkpoint::source_of(stored.tensors);
-    if (request.in_f32) tensors = checkpoint::in_f32(std::move(tensors));
+    const Checkpoint stored = network.stored();
+    TensorSource tensors = source_of(stored.tensors);
+    if (request.in_f32) tensors = in_f32(std::move(tensors));
     ExportReport report{.paths = paths, .what = "TensorFlow, " + std::to_string(stored.tensors.size()) + " tensors"};
     report.difference = write_if_same(
-        files, paths, network.outputs,
-        [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
+        files, paths, network.outputs, [&](FileSystem& memory) { save_tensorflow(memory, prefix, tensors); },
         [&](const FileSystem& memory) {
-            checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
+            Checkpoint read = load_weights(memory, paths.back());
             if (!same_tensors(tensors, read.tensors)) {
                 throw Error(ErrorKind::data,
                             "the file would have other tensors than the checkpoint; it was not written");
@@ -385,4 +382,4 @@ double write_if_same(FileSystem& files, const std::vector<std::string>& paths, c
     return apart;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

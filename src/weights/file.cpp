@@ -19,7 +19,7 @@
 #include "weights/format.h"
 #include "weights/room.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 using nlohmann::json;
@@ -298,4 +298,4 @@ void require_room(const std::string& path, const std::string& what, std::uint64_
                                             left.limit + "; " + left.remedy);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

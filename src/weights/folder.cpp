@@ -8,7 +8,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/weights/foreign.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::string_view kNumbered = "ckpt-";
@@ -256,4 +256,4 @@ void retain(FileSystem& files, const std::string& folder, std::int64_t keep, con
     }
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

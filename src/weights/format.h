@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/tensor.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 inline constexpr std::uint64_t kLengthBytes = 8;  // of the header's length in front of it
 
@@ -61,4 +61,4 @@ template <typename T> void take_wrapper_away(std::map<std::string, T>& tensors) 
     }
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

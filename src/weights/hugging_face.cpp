@@ -11,7 +11,7 @@
 #include "cnntrain/base/tensor.h"
 #include "weights/bert_variables.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 // Copies parts of tensors. The caller checks the shapes: a part outside of a tensor is an Error(internal).
@@ -505,4 +505,4 @@ Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, con
     return Export(std::move(source), settings, path).run();
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

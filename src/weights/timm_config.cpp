@@ -6,7 +6,7 @@
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 using nlohmann::json;
@@ -141,4 +141,4 @@ std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std:
     return parse_timm_config(read_text(files, path, kMostBytes), path);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

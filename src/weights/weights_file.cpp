@@ -10,7 +10,7 @@
 #include "cnntrain/weights/timm_config.h"
 #include "weights/format.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 WeightsHeader weights_header(const FileSystem& files, const std::string& path) {
     WeightsHeader header;
@@ -65,4 +65,4 @@ std::vector<std::string> class_names_of(const FileSystem& files, const std::stri
     }
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

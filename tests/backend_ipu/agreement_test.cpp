@@ -9,7 +9,7 @@
 #include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr int kUpdates = 5;
@@ -63,4 +63,4 @@ TEST(IpuAgreesWithRef, OnTinyBertWithDropoutAndLamb) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

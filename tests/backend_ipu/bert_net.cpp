@@ -7,7 +7,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::uint64_t kSeed = 5;
@@ -20,7 +20,7 @@ const std::string kNet =
 
 }  // namespace
 
-BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, config::Command::pretrain)) {
+BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, options::Command::pretrain)) {
     backend_ = make_backend(arguments_.settings.run.backend);
     task_ = tasks::row_of(arguments_).make(arguments_, *backend_, kSeed);
     samples_ = task_->open(data::Split::train);
@@ -38,4 +38,4 @@ double BertNet::train() {
     return metrics::sum_of(executable_->train_step(*stream_, {0.01, steps_++}).sums, task_->loss());
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -11,7 +11,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 class BertNet {
 public:
@@ -23,7 +23,7 @@ public:
 
 private:
     std::unique_ptr<backend::Backend> backend_;
-    config::ParseResult arguments_;
+    options::ParseResult arguments_;
     std::unique_ptr<Task> task_;
     std::unique_ptr<Samples> samples_;
     graph::Graph graph_{ops::op_table()};
@@ -32,4 +32,4 @@ private:
     std::int64_t steps_ = 0;
 };
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

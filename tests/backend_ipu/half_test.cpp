@@ -5,7 +5,7 @@
 
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr double kSmall = 1.0 / 16384;  // of the last layer's weights: what reaches the layers before it underflows
@@ -55,4 +55,4 @@ TEST(IpuLossScaling, ChangesNothingInFloat) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

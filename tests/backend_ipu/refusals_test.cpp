@@ -10,7 +10,7 @@
 #include "support/matchers.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kNet = "--backend ipu --dataset cifar-10 --model-size 8 --micro-batch-size 1 ";
@@ -78,4 +78,4 @@ TEST(IpuRefuses, ToTimeSingleOperations) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

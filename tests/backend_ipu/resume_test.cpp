@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kLast = 40;
@@ -103,4 +103,4 @@ TEST_P(IpuProgram, EndedBySignalAndRestoredHasTheSameLosses) {
 INSTANTIATE_TEST_SUITE_P(Signals, IpuProgram, ::testing::Values("TERM", "KILL"));
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

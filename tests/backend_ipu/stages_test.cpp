@@ -10,7 +10,7 @@
 #include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr double kClose = 1e-6;
@@ -111,4 +111,4 @@ TEST(IpuDeviceMapping, OfTwoStagesToOneIpuHasTheNumbersOfAccumulation) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

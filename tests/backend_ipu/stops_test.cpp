@@ -14,7 +14,7 @@
 #include "support/errors.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kMicroBatches = 4;
@@ -243,4 +243,4 @@ INSTANTIATE_TEST_SUITE_P(All, IpuCall,
                                            "--precision 16.16 " + kTwo + "Grouped"));
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 std::string path_of(int i) {
@@ -138,4 +138,4 @@ TEST(Analyse, ElementsAreFoundOrTheNearestNameIsTold) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

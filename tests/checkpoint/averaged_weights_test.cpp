@@ -5,7 +5,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 HostTensor numbers(float first, float second) {
@@ -40,4 +40,4 @@ TEST(AveragedWeights, ReplaceTheWeights) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

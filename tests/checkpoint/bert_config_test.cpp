@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 BertConfig parsed(const std::string& text) {
@@ -137,4 +137,4 @@ TEST(BertConfig, ARunsOptionsSayTheRest) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

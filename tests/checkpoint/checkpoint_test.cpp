@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr const char* kPath = "/run/ckpt-7.safetensors";
@@ -389,4 +389,4 @@ TEST(Match, TellsTheFirstOfManyDifferences) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 MemoryFiles run_folder() {
@@ -154,4 +154,4 @@ TEST(Folder, RetentionOfAllRemovesOnlyLeftOvers) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -17,7 +17,7 @@
 #include "support/matchers.h"
 #include "support/weight_containers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 using nlohmann::json;
@@ -556,4 +556,4 @@ TEST(TensorFlowTable, WhatItSaysIsChecked) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::int64_t kHidden = 4;
@@ -423,4 +423,4 @@ TEST(HuggingFace, SizesThatTheFileBesideItSaysAreCompared) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

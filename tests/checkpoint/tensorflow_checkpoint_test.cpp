@@ -13,7 +13,7 @@
 #include "cnntrain/base/io.h"
 #include "support/errors.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 using test::message_of;
@@ -86,4 +86,4 @@ TEST(TensorFlowWriter, NamesAreQuoted) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -4,7 +4,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 /// A configuration as timm writes it; `more` and `pretrained` are further keys.
@@ -57,4 +57,4 @@ TEST(TimmConfig, ValuesWithoutSenseAreErrors) {
 }
 
 }  // namespace
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

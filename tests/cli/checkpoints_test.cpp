@@ -28,11 +28,11 @@ public:
                 run_folder());
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
         // One element of a copy of the last checkpoint is no number.
-        checkpoint::Checkpoint broken = load("run/ckpt-3");
+        weights::Checkpoint broken = load("run/ckpt-3");
         broken.iteration = 4;
         broken.tensors.at(kVariable).set(kElement, std::numeric_limits<double>::quiet_NaN());
         posix_files().make_directories(*folder_ / "broken");
-        checkpoint::save(posix_files(), *folder_ / "broken/ckpt-4.safetensors", broken);
+        weights::save(posix_files(), *folder_ / "broken/ckpt-4.safetensors", broken);
         ASSERT_EQ(shell("cp " + run_folder() + "/ckpt-3.safetensors " + *folder_ / "broken").exit_code, 0);
     }
 
@@ -40,8 +40,8 @@ protected:
     static std::string run_folder() { return *folder_ / "run"; }
     static std::string broken() { return *folder_ / "broken"; }
     static std::string model() { return " --dataset cifar-10 --model-size 8 --micro-batch-size 8 --threads 1 "; }
-    static checkpoint::Checkpoint load(const std::string& name) {
-        return checkpoint::load(posix_files(), *folder_ / (name + ".safetensors"));
+    static weights::Checkpoint load(const std::string& name) {
+        return weights::load(posix_files(), *folder_ / (name + ".safetensors"));
     }
     /// The element of that variable in ckpt-<iteration> of the run.
     static double value_at(std::int64_t iteration) {

@@ -39,7 +39,7 @@ TEST(Help, ListsEveryCommand) {
         const Outcome outcome = run(arguments);
         EXPECT_EQ(outcome.exit_code, 0);
         EXPECT_THAT(outcome.text, StartsWith("usage: cnntrain <command>"));
-        for (const auto& info : config::commands()) {
+        for (const auto& info : options::commands()) {
             EXPECT_THAT(outcome.text, HasSubstr("\n  " + std::string(info.name) + " "));
         }
     }
@@ -76,7 +76,7 @@ TEST(Commands, ThoseThatAreNotThereYetSaySo) {
     const std::set<std::string_view> available = {"train",   "validation", "restore",   "inference", "average",
                                                   "analyse", "dataset",    "benchmark", "plan",      "poprun",
                                                   "convert", "pretrain",   "report",    "profile",   "demo"};
-    for (const auto& info : config::commands()) {
+    for (const auto& info : options::commands()) {
         const bool there = available.contains(info.name);
         const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));
         EXPECT_EQ(outcome.exit_code, there ? 0 : exit_code(ErrorKind::unsupported)) << info.name;

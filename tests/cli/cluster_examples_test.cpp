@@ -47,7 +47,7 @@ TEST(ClusterExamples, TheProcessesOfTheBatchScriptShareTheirNode) {
 
 TEST(ClusterExamples, TheKubernetesJobTrains) {
     const std::string text = tool("mpijob_train.yaml");
-    config::check_yaml(text, ErrorKind::data);
+    options::check_yaml(text, ErrorKind::data);
     const YAML::Node job = YAML::Load(text);
     EXPECT_EQ(job["kind"].as<std::string>(), "MPIJob");
     const YAML::Node roles = job["spec"]["mpiReplicaSpecs"];

@@ -31,8 +31,8 @@
 namespace {
 
 using cnntrain::Rng;
-using cnntrain::config::Option;
-using cnntrain::config::Type;
+using cnntrain::options::Option;
+using cnntrain::options::Type;
 using Words = std::vector<std::string>;
 
 constexpr int kCpuSeconds = 5;
@@ -47,12 +47,12 @@ constexpr bool kMeasures = true;
 
 /// A sound line, to which options are added.
 struct Context {
-    cnntrain::config::Command command;
+    cnntrain::options::Command command;
     std::string line;
 };
 
 std::vector<Context> contexts() {
-    using cnntrain::config::Command;
+    using cnntrain::options::Command;
     const std::string cifar = " --dataset cifar-10 --generated-data";
     const std::string small = cifar + " --model-size 8";
     const std::string files = " --dataset imagenet --data-dir /no/such/folder";
@@ -167,7 +167,7 @@ void append(Words& line, const std::string& flag, const Words& values) {
 /// The flags of an option: itself, its --no- form, its old names.
 Words flags_of(const Option& option) {
     Words flags = {documented_flag(option)};
-    if (is_boolean(option) && !option.action) flags.push_back(cnntrain::config::negated(flags.front()));
+    if (is_boolean(option) && !option.action) flags.push_back(cnntrain::options::negated(flags.front()));
     for (const auto& alias : option.aliases) {
         if (alias.flag.starts_with("--")) flags.emplace_back(alias.flag);
     }
@@ -175,7 +175,7 @@ Words flags_of(const Option& option) {
 }
 
 std::vector<const Option*> options_of(const Context& context) {
-    using namespace cnntrain::config;
+    using namespace cnntrain::options;
     const Words words = cnntrain::test::words(context.line);
     const OptionSet& options = cnntrain::tasks::parse_command_line(context.command, {"--help"}, {}).task->options();
     const auto is_met = [&](const Need& need) {
@@ -374,7 +374,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = name;
     std::filesystem::current_path(folder);
     unsetenv("DATA_DIR");
-    setenv(cnntrain::train::kEstimateVariable, "off", 0);  // estimates take most of a dry run's time; "on" keeps them
+    setenv(cnntrain::run::kEstimateVariable, "off", 0);  // estimates take most of a dry run's time; "on" keeps them
     Trial trial;
     if (every > 0) {
         std::int64_t number = 0;

@@ -19,8 +19,8 @@
 namespace cnntrain::cli {
 namespace {
 
-using checkpoint::Checkpoint;
 using nlohmann::json;
+using weights::Checkpoint;
 
 const std::string kText = CNNTRAIN_SOURCE_DIR "/tests/data/bert/";
 constexpr double kTolerance = 2e-4;  // of numbers with four places, from processors that sum in other orders
@@ -54,7 +54,7 @@ double result_in(const std::string& text, const std::string& name) {
 }
 
 Checkpoint load(const std::string& path) {
-    return checkpoint::load(posix_files(), path);
+    return weights::load(posix_files(), path);
 }
 
 json read_json(const std::string& path) {
@@ -241,13 +241,13 @@ TEST_F(Convert, ClassesKeepTheirNames) {
     net.tensors.emplace("cls/classifier/output_weights", HostTensor({DType::f32, {3, 128}}));
     net.tensors.emplace("cls/classifier/output_bias", HostTensor({DType::f32, {3}}));
     const std::vector<std::string> names = {"no", "yes", "\u00e9t\u00e9"};
-    checkpoint::set_class_names(net.metadata, names);
+    weights::set_class_names(net.metadata, names);
     const std::string words = read_text(posix_files(), kText + "vocab.txt");
     const json vocabulary = {"vocab.txt", words.size(), 0, crc32c(std::as_bytes(std::span(words)))};
     const json training = {{"samples", 3}, {"recipe", ""}, {"parts", json::array({vocabulary})}};
     net.metadata["data"] = json({{"training", training}}).dump();
     posix_files().make_directories(in("classes"));
-    checkpoint::save(posix_files(), in("classes/ckpt-9.safetensors"), net);
+    weights::save(posix_files(), in("classes/ckpt-9.safetensors"), net);
     write_text(posix_files(), in("classes/arguments.json"),
                R"({"hidden_act": "gelu_erf", "num_attention_heads": 2, "layer_norm_epsilon": 1e-12, "vocab_file": ")" +
                    kText + R"(vocab.txt", "do_lower_case": false})");
@@ -268,11 +268,11 @@ TEST_F(Convert, ClassesKeepTheirNames) {
     write_text(posix_files(), in("classes/arguments.json"), naming(record, foreign));
     expect_error("convert --from " + in("classes/ckpt-9") + " --to " + in("other_hf/"), ErrorKind::data, {foreign});
     net.metadata.erase("data");
-    checkpoint::save(posix_files(), in("classes/ckpt-10.safetensors"), net);
+    weights::save(posix_files(), in("classes/ckpt-10.safetensors"), net);
     run_well("convert --from " + in("classes/ckpt-10") + " --to " + in("unknown_hf/"));
     EXPECT_FALSE(exists(posix_files(), in("unknown_hf/vocab.txt")));
     run_well("convert --from " + in("classes_hf") + " --to " + in("classes_back.safetensors"));
-    EXPECT_EQ(checkpoint::class_names(load(in("classes_back.safetensors")).metadata), names);
+    EXPECT_EQ(weights::class_names(load(in("classes_back.safetensors")).metadata), names);
 }
 
 /// The written folder is read again: its variables and its scores of words are those of the run.

@@ -159,8 +159,8 @@ TEST_F(Export, ATensorFlowCheckpointHoldsTheRunBitByBit) {
     const Outcome outcome = convert((shared() / "tf") + " --to tf");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("tf/ckpt-2.index"), HasSubstr("tensors)"), HasSubstr("64 generated")));
-    const auto written = checkpoint::load(posix_files(), shared() / "tf/ckpt-2.index");
-    const auto own = checkpoint::load(posix_files(), shared() / "run/ckpt-2.safetensors");
+    const auto written = weights::load(posix_files(), shared() / "tf/ckpt-2.index");
+    const auto own = weights::load(posix_files(), shared() / "run/ckpt-2.safetensors");
     ASSERT_EQ(written.tensors.size(), own.tensors.size());
     EXPECT_TRUE(written.tensors.contains("all/stage0/conv0/weight"));
     for (const auto& [name, tensor] : own.tensors) {
@@ -172,7 +172,7 @@ TEST_F(Export, ATensorFlowCheckpointHoldsTheRunBitByBit) {
     EXPECT_EQ(again.exit_code, exit_code(ErrorKind::usage)) << again.text;
     const Outcome wide = convert((shared() / "wide") + " --to tf --checkpoint-dtype f32");
     ASSERT_EQ(wide.exit_code, 0) << wide.text;
-    for (const auto& [name, tensor] : checkpoint::load(posix_files(), shared() / "wide/ckpt-2.index").tensors)
+    for (const auto& [name, tensor] : weights::load(posix_files(), shared() / "wide/ckpt-2.index").tensors)
         EXPECT_EQ(tensor.dtype(), DType::f32) << name;
     const Outcome judged = cli::run("validation --restore-path " + (shared() / "tf/ckpt-2") +
                                     " --generated-data --dataset cifar-10 --model-size 8 --threads 1 --no-logs");

@@ -41,7 +41,7 @@ std::set<std::string> flags_in(const std::string& text) {
 std::set<std::string> known_flags() {
     std::set<std::string> known = flags_in(run("--help").text);
     known.merge(flags_in(run("help").text));
-    for (const auto& command : config::commands())
+    for (const auto& command : options::commands())
         known.merge(flags_in(run(std::string(command.name) + " --help-all").text));
     for (const char* other : {"train --task text-classification", "dataset cifar", "dataset imagenet", "dataset bert",
                               "dataset suspects", "dataset verify", "resnet_main.py", "resnet_eval.py"})
@@ -178,7 +178,7 @@ TEST(ShortHelp, NamesWhatTrainingOnPhotosNeeds) {
 /// A cut sentence leaves a parenthesis open, and values that are refused are not offered.
 TEST(ShortHelp, HasWholePhrasesAndChoicesThatWork) {
     for (const CommandPage& page : command_pages()) {
-        for (const config::HelpRow& row : page.page.rows) {
+        for (const options::HelpRow& row : page.page.rows) {
             EXPECT_EQ(std::ranges::count(row.summary, '('), std::ranges::count(row.summary, ')')) << row.summary;
             for (const std::string& choice : row.choices)
                 EXPECT_TRUE(choice != "SQuAD" && choice != "GLUE") << page.command << row.flag;
@@ -235,7 +235,7 @@ TEST(HelpPages, EveryAvailableCommandHasOne) {
         EXPECT_GT(page.page.rows.size(), 2U) << page.command;
         EXPECT_FALSE(page.summary.empty()) << page.command;
     }
-    for (const auto& info : config::commands())
+    for (const auto& info : options::commands())
         EXPECT_EQ(with_page.contains(std::string(info.name)), is_available(info.command)) << info.name;
 }
 

@@ -31,10 +31,10 @@ protected:
         EXPECT_THAT(outcome.text, HasSubstr(part)) << arguments;
     }
     std::string checkpoint(const std::string& name) const {
-        checkpoint::Checkpoint checkpoint;
+        weights::Checkpoint checkpoint;
         checkpoint.iteration = 1;
         checkpoint.tensors.emplace("all/w", HostTensor::of<float>({2}, {1, 2}));
-        checkpoint::save(posix_files(), in(name), checkpoint);
+        weights::save(posix_files(), in(name), checkpoint);
         return in(name);
     }
 

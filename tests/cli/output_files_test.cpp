@@ -56,16 +56,16 @@ protected:
         std::filesystem::create_directories(in_ / "run");
         in_.write("a.txt", "the cat sat .\nthe dog ran .\n\na cat ran .\nthe dog sat .\n");
         in_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\ndog\nran\na\n.\n");
-        checkpoint::Checkpoint checkpoint;
+        weights::Checkpoint checkpoint;
         checkpoint.iteration = 1;
         checkpoint.tensors.emplace("all/w", HostTensor::of<float>({2}, {1, 2}));
-        checkpoint::save(posix_files(), in_ / "run/ckpt-1.safetensors", checkpoint);
-        checkpoint::save(posix_files(), in_ / "bert.safetensors", bert());
+        weights::save(posix_files(), in_ / "run/ckpt-1.safetensors", checkpoint);
+        weights::save(posix_files(), in_ / "bert.safetensors", bert());
     }
 
     /// The smallest BERT of transformers: one layer, one head.
-    static checkpoint::Checkpoint bert() {
-        checkpoint::Checkpoint model;
+    static weights::Checkpoint bert() {
+        weights::Checkpoint model;
         const auto add = [&](const std::string& name, const Shape& shape) {
             model.tensors.emplace(name, HostTensor(TensorDesc{DType::f32, shape}));
         };
@@ -172,11 +172,11 @@ TEST(GeneratedCifar, DoesNotReplaceAPublishedSet) {
 
 TEST(ConvertedCheckpoint, IsNoCheckpointOfARun) {
     const TemporaryFolder folder;
-    checkpoint::Checkpoint checkpoint;
+    weights::Checkpoint checkpoint;
     checkpoint.iteration = 1;
     checkpoint.tensors.emplace("all/w", HostTensor::of<float>({2}, {1, 2}));
-    checkpoint::save(posix_files(), folder / "ckpt-1.safetensors", checkpoint);
-    checkpoint::save(posix_files(), folder / "other.safetensors", checkpoint);
+    weights::save(posix_files(), folder / "ckpt-1.safetensors", checkpoint);
+    weights::save(posix_files(), folder / "other.safetensors", checkpoint);
     for (const char* name : {"ckpt-1.safetensors", "ckpt-7.safetensors"}) {
         const Outcome outcome = shell(std::string(CNNTRAIN_PROGRAM) + " convert --overwrite --from " +
                                       (folder / "other.safetensors") + " --to " + (folder / name));

@@ -120,9 +120,9 @@ TEST_F(OwnPhotos, ADryRunRefusesWhatTheRunRefuses) {
     folder_.write("mine.csv", "somebody's rows\n");
     folder_.write("notes", "a text\n");
     const std::string diverged = folder_ / "diverged.safetensors";
-    auto weights = checkpoint::load(posix_files(), run + "/ckpt-2.safetensors");
+    auto weights = weights::load(posix_files(), run + "/ckpt-2.safetensors");
     weights.tensors.at("all/fc1/bias").set(0, NAN);
-    checkpoint::save(posix_files(), diverged, weights);
+    weights::save(posix_files(), diverged, weights);
     const std::string photo = " " + (folder_ / "a.jpg");
     const std::string data =
         "train --data-dir " + (folder_ / "photos") + kModel + " --iterations 1 --micro-batch-size 2 --no-validation ";

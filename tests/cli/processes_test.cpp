@@ -62,9 +62,8 @@ protected:
         return rows;
     }
     static bool same_weights(const std::string& one, const std::string& other, std::int64_t iteration) {
-        const auto a = checkpoint::load(posix_files(), checkpoint::checkpoint_path(*folder_ / one, iteration)).tensors;
-        const auto b =
-            checkpoint::load(posix_files(), checkpoint::checkpoint_path(*folder_ / other, iteration)).tensors;
+        const auto a = weights::load(posix_files(), weights::checkpoint_path(*folder_ / one, iteration)).tensors;
+        const auto b = weights::load(posix_files(), weights::checkpoint_path(*folder_ / other, iteration)).tensors;
         return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
             return x.first == y.first && std::ranges::equal(x.second.bytes(), y.second.bytes());
         });

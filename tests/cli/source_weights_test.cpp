@@ -47,7 +47,7 @@ protected:
     /// The same with so many units in each stage. `edit` changes its tensors.
     void write_pytorch_resnet(const std::string& path, int units,
                               const std::function<void(Tensors&)>& edit = {}) const {
-        checkpoint::Checkpoint file;
+        weights::Checkpoint file;
         const auto add = [&](const std::string& name, Shape shape, double value = 0) {
             file.tensors.emplace(name, filled(std::move(shape), value));
         };
@@ -74,7 +74,7 @@ protected:
         add("fc.weight", {10, 512});
         add("fc.bias", {10});
         if (edit) edit(file.tensors);
-        checkpoint::save(posix_files(), folder_ / path, file);
+        weights::save(posix_files(), folder_ / path, file);
     }
 
     /// timm's names of an EfficientNet-B0 without squeeze-excite, which are those of an EfficientNet-Lite0, too.
@@ -85,7 +85,7 @@ protected:
         };
         constexpr Stage kStages[] = {{1, 1, 3, 16},  {2, 6, 3, 24},  {2, 6, 5, 40}, {3, 6, 3, 80},
                                      {3, 6, 5, 112}, {4, 6, 5, 192}, {1, 6, 3, 320}};
-        checkpoint::Checkpoint file;
+        weights::Checkpoint file;
         const auto conv = [&](const std::string& name, Shape shape, const std::string& norm) {
             for (const char* leaf : {".weight", ".bias", ".running_mean", ".running_var"})
                 file.tensors.emplace(norm + leaf, filled({shape[0]}, 1));
@@ -109,7 +109,7 @@ protected:
         conv("conv_head.weight", {1280, 320, 1, 1}, "bn2");
         file.tensors.emplace("classifier.weight", filled({2, 1280}, 0));
         file.tensors.emplace("classifier.bias", filled({2}, 0));
-        checkpoint::save(posix_files(), folder_ / path, file);
+        weights::save(posix_files(), folder_ / path, file);
     }
 
     Outcome infer(const std::string& weights, const std::string& more = "") const {

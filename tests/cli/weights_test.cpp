@@ -15,7 +15,7 @@
 namespace cnntrain::cli {
 namespace {
 
-using checkpoint::Checkpoint;
+using weights::Checkpoint;
 
 const std::string kGolden = CNNTRAIN_SOURCE_DIR "/tests/golden/foreign/";
 
@@ -30,8 +30,8 @@ TEST(ConvertWeights, TheCopyHasTheSameNamesAndBits) {
         const Outcome outcome = convert(file, target);
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
         const std::string source = kGolden + file + (file == "v1.ckpt-7" ? ".index" : "");
-        const Checkpoint expected = checkpoint::load_foreign(posix_files(), source);
-        const Checkpoint copy = checkpoint::load(posix_files(), target);
+        const Checkpoint expected = weights::load_foreign(posix_files(), source);
+        const Checkpoint copy = weights::load(posix_files(), target);
         EXPECT_EQ(copy.iteration, -1);
         ASSERT_EQ(copy.tensors.size(), expected.tensors.size());
         EXPECT_THAT(outcome.text, HasSubstr(std::to_string(copy.tensors.size()) + " tensor"));
@@ -48,7 +48,7 @@ TEST(ConvertWeights, PartsAndWhatIsLeftOutArePrinted) {
     EXPECT_THAT(convert("training.pth", target).text, HasSubstr("model_ema"));
     const Outcome averaged = convert("training.pth", target, "--part model_ema --overwrite");
     EXPECT_THAT(averaged.text, HasSubstr("model_ema"));
-    EXPECT_TRUE(checkpoint::load(posix_files(), target).tensors.contains("module.stem.weight"));
+    EXPECT_TRUE(weights::load(posix_files(), target).tensors.contains("module.stem.weight"));
     EXPECT_THAT(convert("views.pt", folder / "v.safetensors").text,
                 HasSubstr("Left out: complex64 has elements of type complex64\n"));
 }
@@ -57,7 +57,7 @@ TEST(ConvertWeights, SixteenBitsBecomeFloats) {
     const test::TemporaryFolder folder;
     const std::string target = folder / "w.safetensors";
     ASSERT_EQ(convert("views.pt", target, "--checkpoint-dtype f32").exit_code, 0);
-    const Checkpoint copy = checkpoint::load(posix_files(), target);
+    const Checkpoint copy = weights::load(posix_files(), target);
     EXPECT_EQ(copy.tensors.at("half").dtype(), DType::f32);
     EXPECT_EQ(copy.tensors.at("bfloat16").dtype(), DType::f32);
     EXPECT_EQ(copy.tensors.at("int64").dtype(), DType::i64);

@@ -6,7 +6,7 @@
 #include "options/resolve/resolve.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// Images: "I" and "C" from ImageNet's and CIFAR's files, "i" and "c" made up.
@@ -288,4 +288,4 @@ TEST(Acting, AConfigurationForTrainingIsNoReasonToTalkInOtherCommands) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -2,7 +2,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 struct Case {
@@ -196,4 +196,4 @@ TEST(Unavailable, DefaultValuesAndValidationOfAConfigAreNotRefused) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -2,7 +2,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 TEST(CommandLine, TakesValuesAfterSpaceAndEquals) {
@@ -148,4 +148,4 @@ TEST(Commands, AnswerToNamesAndScripts) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -8,7 +8,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// Entries as text, of an expected configuration: its base's under its own.
@@ -237,4 +237,4 @@ TEST(Environment, FindsTheConfigurationsFromAnywhere) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

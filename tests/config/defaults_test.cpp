@@ -3,7 +3,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 using ::testing::DoubleEq;
@@ -266,4 +266,4 @@ TEST(Notices, IpuOptionsAreNamedOnce) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -5,7 +5,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -106,4 +106,4 @@ TEST(Numbers, AreReadToTheLastLetter) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

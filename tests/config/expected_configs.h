@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 
 struct ExpectedConfig {
     std::string_view name;
@@ -123,4 +123,4 @@ inline const std::vector<ExpectedConfig>& expected_configs() {
     return all;
 }
 
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

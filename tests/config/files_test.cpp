@@ -6,7 +6,7 @@
 #include "support/matchers.h"
 #include "tasks/image_classification/reports.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 TEST(ArgumentsJson, HoldsEveryOptionSortedWithIndent) {
@@ -163,4 +163,4 @@ TEST(RunName, FollowsTheDocumentedForms) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

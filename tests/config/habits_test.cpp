@@ -9,7 +9,7 @@
 #include "options/table/habits.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 OwnWords own(const std::string& line, Command command = Command::train) {
@@ -174,4 +174,4 @@ TEST(Suggestions, AreCloseOrSilent) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -14,7 +14,7 @@
 #include "tasks/pretraining/options.h"
 #include "tasks/task_table.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 // Lines of the commands, by the tasks that serve them.
 inline ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
@@ -64,4 +64,4 @@ inline const std::string kImageNet = "--dataset imagenet --generated-data ";
 inline const std::string kCifar = "--dataset cifar-10 --generated-data ";
 
 }  // namespace testing
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -6,7 +6,7 @@
 #include "options/read/value.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 TEST(Ranges, EveryWholeNumberHasOne) {
@@ -61,4 +61,4 @@ TEST(Ranges, ProductsOfLegalNumbersAreCheckedToo) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -3,7 +3,7 @@
 
 #include "config/parsing.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 const std::vector<std::string>& documented_lines() {
@@ -133,4 +133,4 @@ TEST(DocumentedLines, MeanWhatTheySaid) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

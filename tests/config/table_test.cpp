@@ -6,7 +6,7 @@
 #include "options/read/value.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// Every flag of the original programs.
@@ -139,4 +139,4 @@ TEST(Table, EveryRowHasAnEffectOrIsRefused) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -12,7 +12,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// "" when the text is sound.
@@ -91,4 +91,4 @@ TEST_F(YamlFiles, PipesAndLoopsOfLinksAreNamed) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -69,14 +69,13 @@ TEST(Example, TwoValuesInAnEntryAndTwoListsInAFeatureAreNoExampleToAnyReader) {
         const std::string record = wire::field(1, wire::field(1, entry));
         const auto bytes = std::as_bytes(std::span(record));
         EXPECT_EQ(message_of(ErrorKind::data, [&] { parse_owned(bytes); }), "the record is not a tf.Example");
-        EXPECT_FALSE(
-            dataset_tools::visit_features(bytes, [](std::string_view, const dataset_tools::FeatureSummary&) {}));
+        EXPECT_FALSE(data::visit_features(bytes, [](std::string_view, const data::FeatureSummary&) {}));
     }
 }
 
 TEST(Example, EqualImagesGiveEqualBytes) {
-    const dataset_tools::ImageDescription image{"jpeg", 4, "n02", "n02_1.JPEG", 10, 20};
-    const std::string bytes = dataset_tools::serialise_image_example(image);
+    const data::ImageDescription image{"jpeg", 4, "n02", "n02_1.JPEG", 10, 20};
+    const std::string bytes = data::serialise_image_example(image);
     EXPECT_EQ(bytes, serialise_image_example(image));
     const OwnedExample read = parse_owned(std::as_bytes(std::span(bytes)));
     EXPECT_EQ(read.jpeg, "jpeg");
@@ -84,8 +83,7 @@ TEST(Example, EqualImagesGiveEqualBytes) {
 }
 
 TEST(Example, CutBytesNeverCrash) {
-    const std::string bytes =
-        dataset_tools::serialise_image_example({std::string(50, 'j'), 4, "n02", "n02_1.JPEG", 10, 20});
+    const std::string bytes = data::serialise_image_example({std::string(50, 'j'), 4, "n02", "n02_1.JPEG", 10, 20});
     for (std::size_t size = 0; size < bytes.size(); ++size)
         refusal_of(ErrorKind::data, [&] { parse_owned(std::as_bytes(std::span(bytes).first(size))); });
 }

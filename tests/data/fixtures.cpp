@@ -113,7 +113,7 @@ TestImage decode_whole(const std::string& jpeg, const DecodeHow& how) {
 }
 
 std::string make_example(const std::string& jpeg, std::int64_t label) {
-    return dataset_tools::serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
+    return data::serialise_image_example({jpeg, label, "n01440764", "x.JPEG", 0, 0});
 }
 
 OwnedExample parse_owned(std::span<const std::byte> record) {

@@ -26,7 +26,7 @@ std::string by_decoder(const std::string& jpeg) {
 }
 
 std::string by_converter(const std::string& jpeg) {
-    return refusal_of(ErrorKind::data, [&] { dataset_tools::ImageConverter().convert(jpeg); });
+    return refusal_of(ErrorKind::data, [&] { data::ImageConverter().convert(jpeg); });
 }
 
 std::string by_checker(const std::string& jpeg) {

@@ -156,9 +156,9 @@ protected:
         settings_.vocabulary_size = 40;
     }
     /// Sequences of up to 64 tokens, many of them short.
-    dataset_tools::PretrainingWriterResult write(bool packed, const std::string& name = "out.tfrecord",
-                                                 bool remask = false) const {
-        dataset_tools::PretrainingWriterSettings writing;
+    data::PretrainingWriterResult write(bool packed, const std::string& name = "out.tfrecord",
+                                        bool remask = false) const {
+        data::PretrainingWriterSettings writing;
         writing.input_files = bert_file("corpus.txt");
         writing.output_files = folder_ / name;
         writing.vocabulary = bert_file("vocab.txt");
@@ -167,7 +167,7 @@ protected:
         writing.packed = packed;
         writing.remask = remask;
         writing.overwrite = true;
-        return dataset_tools::write_pretraining_records(writing);
+        return data::write_pretraining_records(writing);
     }
     std::shared_ptr<const Dataset> open(bool packed, int threads = 2) const {
         PretrainingSettings how = settings_;

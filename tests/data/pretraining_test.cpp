@@ -63,7 +63,7 @@ TEST_F(Pretraining, FieldsOfAllLayouts) {
 TEST_F(Pretraining, ReadsWhatTheReferenceHasWritten) {
     for (const std::size_t row : {std::size_t{0}, std::size_t{1}}) {
         const auto& golden = bert_golden().at("pretraining_data").at(row);
-        dataset_tools::PretrainingWriterSettings writing;
+        data::PretrainingWriterSettings writing;
         writing.input_files = bert_file("corpus.txt");
         writing.output_files = folder_ / "out.tfrecord";
         writing.vocabulary = bert_file("vocab.txt");
@@ -71,7 +71,7 @@ TEST_F(Pretraining, ReadsWhatTheReferenceHasWritten) {
         writing.instances = {32, 5, 1984, 2};
         writing.remask = row == 1;
         writing.overwrite = true;
-        dataset_tools::write_pretraining_records(writing);
+        data::write_pretraining_records(writing);
         PretrainingSettings settings;
         settings.static_mask = row == 1;
         settings.sequence_length = 32;

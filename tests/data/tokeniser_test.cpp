@@ -137,7 +137,7 @@ TEST(CodePoints, BlankAndStrippedAsPython) {
 
 TEST(PythonRandom, DrawsOfTheReference) {
     const auto& golden = bert_golden().at("rng_seed_1984");
-    dataset_tools::PythonRandom random(1984);
+    data::PythonRandom random(1984);
     for (const double value : golden.at("random_x3"))
         EXPECT_EQ(random.random(), value);
     for (const std::uint32_t value : golden.at("randint_0_9_x8"))
@@ -148,23 +148,23 @@ TEST(PythonRandom, DrawsOfTheReference) {
     random.shuffle(items);
     EXPECT_EQ(items, golden.at("then_shuffle_range10").get<std::vector<int>>());
     EXPECT_EQ(random.random(), golden.at("then_random").get<double>());
-    dataset_tools::PythonRandom other(12345);
+    data::PythonRandom other(12345);
     for (const double value : bert_golden().at("rng_seed_12345_random_x3"))
         EXPECT_EQ(other.random(), value);
 }
 
 TEST(PythonRandom, SeedsOfAllSizes) {
     // Printed by CPython: random.Random(seed).random().
-    EXPECT_EQ(dataset_tools::PythonRandom(0).random(), 0.8444218515250481);
-    EXPECT_EQ(dataset_tools::PythonRandom(-1).random(), dataset_tools::PythonRandom(1).random());
-    EXPECT_EQ(dataset_tools::PythonRandom(1).random(), 0.13436424411240122);
-    EXPECT_EQ(dataset_tools::PythonRandom(std::int64_t{1} << 40).random(), 0.1036394562812375);
-    EXPECT_EQ(dataset_tools::PythonRandom(std::numeric_limits<std::int64_t>::min()).random(), 0.5534639983914199);
+    EXPECT_EQ(data::PythonRandom(0).random(), 0.8444218515250481);
+    EXPECT_EQ(data::PythonRandom(-1).random(), data::PythonRandom(1).random());
+    EXPECT_EQ(data::PythonRandom(1).random(), 0.13436424411240122);
+    EXPECT_EQ(data::PythonRandom(std::int64_t{1} << 40).random(), 0.1036394562812375);
+    EXPECT_EQ(data::PythonRandom(std::numeric_limits<std::int64_t>::min()).random(), 0.5534639983914199);
 }
 
 TEST(PythonRandom, OneOfOneCostsDraws) {
-    dataset_tools::PythonRandom random(7);
-    dataset_tools::PythonRandom same(7);
+    data::PythonRandom random(7);
+    data::PythonRandom same(7);
     EXPECT_EQ(random.below(1), 0u);
     EXPECT_NE(random.random(), same.random());
 }

@@ -8,7 +8,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 class Annotations : public testing::Test {
@@ -164,4 +164,4 @@ TEST_F(Annotations, FilesOfAFolder) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -10,7 +10,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 const data::Vocabulary& vocabulary() {
@@ -104,4 +104,4 @@ TEST(Corpus, TheMemoryForALongLineIsBounded) {
 #endif
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

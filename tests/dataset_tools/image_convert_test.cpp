@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 struct PngOptions {
@@ -182,4 +182,4 @@ TEST(ImageConvert, BadFilesAreNamedAndTheConverterGoesOn) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -11,7 +11,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 std::vector<SetReport> inspect_path(const std::string& path, int threads = 1, std::int64_t records_per_file = 0) {
@@ -251,4 +251,4 @@ TEST(Inspect, WhatIsNoDataIsRefused) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -14,7 +14,7 @@
 #include "support/sha256.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -325,4 +325,4 @@ TEST_F(PretrainingWriter, SomebodysJournalIsRefused) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

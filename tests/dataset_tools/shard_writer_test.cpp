@@ -14,7 +14,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 ShardPlan plan_in(const std::string& folder, const std::string& seed = "7") {
@@ -397,4 +397,4 @@ TEST(ShardNames, AreTheStandardOnes) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

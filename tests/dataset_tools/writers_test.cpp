@@ -17,7 +17,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 TEST(GeneratedCifar, IsAReadableBalancedSet) {
@@ -527,4 +527,4 @@ TEST_F(ImagenetWriter, BadInput) {
 }
 
 }  // namespace
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

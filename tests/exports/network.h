@@ -18,7 +18,7 @@
 #include "cnntrain/weights/exports.h"
 #include "support/onnx/run.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 /// The sequence of numbers of a name, in -1..1.
 inline HostTensor drawn(const std::string& name, const TensorDesc& desc, double middle = 0, double width = 1) {
@@ -182,4 +182,4 @@ inline TestNetwork image_network(const nn::NetworkSettings& model, std::int64_t 
     return network;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

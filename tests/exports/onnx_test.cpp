@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 constexpr double kBf16Rounding = 5e-2;  // an eighth of float16's precision
@@ -311,4 +311,4 @@ TEST(OnnxBert, AClassifierAnswersAsTheNetwork) {
 }
 
 }  // namespace
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

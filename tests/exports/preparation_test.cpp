@@ -14,7 +14,7 @@
 #include "exports/network.h"
 #include "weights/onnx/preparation.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 using data::Interpolation;
@@ -193,4 +193,4 @@ TEST(Preparation, ANetworkAnswersOfPhotosAsOfItsOwnInput) {
 }
 
 }  // namespace
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

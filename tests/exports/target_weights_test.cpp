@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 using nn::Family;
@@ -104,4 +104,4 @@ TEST(TargetWeights, OtherNetworksAreRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -8,9 +8,9 @@
 namespace cnntrain::fuzz {
 namespace {
 
-const config::ParseResult& restore_line() {
-    static const config::ParseResult line =
-        tasks::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
+const options::ParseResult& restore_line() {
+    static const options::ParseResult line =
+        tasks::parse_command_line(options::Command::restore, {"--restore-path", "run"}, {});
     return line;
 }
 
@@ -18,8 +18,8 @@ const config::ParseResult& restore_line() {
 
 std::vector<std::string> seeds() {
     const auto parsed = tasks::parse_command_line(
-        config::Command::train, {"--dataset", "cifar-10", "--generated-data", "--model-size", "8"}, {});
-    return {config::arguments_json(parsed, {{"name", config::Value("RN8")}}),
+        options::Command::train, {"--dataset", "cifar-10", "--generated-data", "--model-size", "8"}, {});
+    return {options::arguments_json(parsed, {{"name", options::Value("RN8")}}),
             R"({"model": "resnet", "model_size": 8, "dataset": "cifar-10", "generated_data": true, "epochs": 10.0})",
             R"({"model": "efficientnet", "dataset": "imagenet", "data_dir": "x", "lr_schedule": "cosine", "seed": 3})",
             R"({"learning_rate_schedule": [0.5, 0.75], "pipeline_splits": ["a", "b"], "seed_specified": false})"};
@@ -39,9 +39,9 @@ std::vector<std::string> words() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace cnntrain;
     const auto resume = [&] {
-        const auto resumed = config::resume_from_arguments_json(
+        const auto resumed = options::resume_from_arguments_json(
             *fuzz::restore_line().task, {reinterpret_cast<const char*>(data), size}, fuzz::restore_line());
-        config::print_config_text(resumed);
+        options::print_config_text(resumed);
     };
     fuzz::accepted(resume, {ErrorKind::data, ErrorKind::usage});  // usage: values that contradict each other
     return 0;

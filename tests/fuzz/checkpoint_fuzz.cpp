@@ -14,22 +14,22 @@
 namespace cnntrain::fuzz {
 namespace {
 
-using checkpoint::Checkpoint;
-using checkpoint::Edited;
+using weights::Checkpoint;
+using weights::Edited;
 
 constexpr const char* kPath = "run/ckpt-7.safetensors";
 const std::map<std::string, std::string> kKey = {{"backend", "cpu"}, {"checkpoint", "12 bytes, crc32c 01234567"}};
 
 void read_checkpoint(MemoryFiles& files) {
     Checkpoint loaded;
-    const bool sound = accepted([&] { loaded = checkpoint::load(files, kPath); });
-    require(sound == accepted([&] { checkpoint::find_nans(files, kPath); }));
-    require(sound == accepted([&] { checkpoint::average(files, {kPath, kPath}, {}, "average"); }));
-    const bool trusted = accepted([&] { loaded = checkpoint::load(files, kPath, Edited::trusted); });
+    const bool sound = accepted([&] { loaded = weights::load(files, kPath); });
+    require(sound == accepted([&] { weights::find_nans(files, kPath); }));
+    require(sound == accepted([&] { weights::average(files, {kPath, kPath}, {}, "average"); }));
+    const bool trusted = accepted([&] { loaded = weights::load(files, kPath, Edited::trusted); });
     require(trusted || !sound);
     if (!trusted) return;
-    checkpoint::save(files, "copy", loaded);
-    const Checkpoint copy = checkpoint::load(files, "copy");
+    weights::save(files, "copy", loaded);
+    const Checkpoint copy = weights::load(files, "copy");
     require(copy.iteration == loaded.iteration && copy.epoch == loaded.epoch && copy.metadata == loaded.metadata &&
             copy.tensors.size() == loaded.tensors.size());
 }
@@ -44,8 +44,8 @@ std::vector<std::string> seeds() {
     checkpoint.tensors["w"] = HostTensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
     checkpoint.tensors["h"] = HostTensor::of<float>({2}, {1, -1}).cast(DType::bf16);
     checkpoint.metadata["seed"] = "3";
-    checkpoint::save(files, kPath, checkpoint);
-    require(train::write_compiled_model(files, "model", kKey, checkpoint));
+    weights::save(files, kPath, checkpoint);
+    require(run::write_compiled_model(files, "model", kKey, checkpoint));
     const std::string file = read_text(files, kPath);
     const std::string plain = R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
     const std::string early = R"({"__metadata__":{"iteration":"7","epoch":"1","data_crc32c":"00000000"}})";
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     MemoryFiles files;
     write_text(files, fuzz::kPath, data[0] == 'c' ? std::string(bytes) : fuzz::sound_file(bytes));
     if (data[0] == 'x') {
-        train::read_compiled_model(files, fuzz::kPath, fuzz::kKey);
+        run::read_compiled_model(files, fuzz::kPath, fuzz::kKey);
     } else {
         fuzz::read_checkpoint(files);
     }

@@ -39,16 +39,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const fuzz::TextFile file("config.yml");
     const std::string& path = file.with(data, size);
     std::vector<std::string> names;
-    if (!fuzz::accepted([&] { names = config::config_names({path}); }, fuzz::kRefused)) return 0;
+    if (!fuzz::accepted([&] { names = options::config_names({path}); }, fuzz::kRefused)) return 0;
     bool resolved = false;
     for (const std::string& name : names) {
         const bool read = fuzz::accepted(
-            [&] { config::read_config(tasks::task_table().front().options, name, {path}); }, fuzz::kRefused);
+            [&] { options::read_config(tasks::task_table().front().options, name, {path}); }, fuzz::kRefused);
         if (!read || resolved || name.empty()) continue;
         resolved = true;
         fuzz::accepted(
             [&] {
-                tasks::parse_command_line(config::Command::train,
+                tasks::parse_command_line(options::Command::train,
                                           {"--config=" + name, "--config-path", path, "--data-dir", "cifar-10"}, {});
             },
             fuzz::kRefused);

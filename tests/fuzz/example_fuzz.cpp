@@ -39,12 +39,12 @@ void compare(const data::ImageExample& example, const data::proto::Example& mess
 }  // namespace
 
 std::vector<std::string> seeds() {
-    dataset_tools::ImageDescription image{"jpeg bytes", 7, "n01440764", "n01440764_1.JPEG", 30, 40};
-    std::vector<std::string> result = {dataset_tools::serialise_image_example(image)};
+    data::ImageDescription image{"jpeg bytes", 7, "n01440764", "n01440764_1.JPEG", 30, 40};
+    std::vector<std::string> result = {data::serialise_image_example(image)};
     image.text = "tench, Tinca tinca";
     image.boxes = {{0.1F, 0.2F, 0.9F, 0.8F}, {0, 0, 1, 1}};
     image.box_labels = {7, 7};
-    result.push_back(dataset_tools::serialise_image_example(image));
+    result.push_back(data::serialise_image_example(image));
     data::proto::Example unusual;
     (*unusual.mutable_features()->mutable_feature())["image/class/label"];
     (*unusual.mutable_features()->mutable_feature())["image/encoded"].mutable_bytes_list();
@@ -67,8 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static data::ImageExample example;
     [[maybe_unused]] static auto* const quiet = google::protobuf::SetLogHandler(nullptr);
     const auto record = std::as_bytes(std::span(data, size));
-    const bool sound =
-        dataset_tools::visit_features(record, [](std::string_view, const dataset_tools::FeatureSummary&) {});
+    const bool sound = data::visit_features(record, [](std::string_view, const data::FeatureSummary&) {});
     try {
         data::parse_image_example(record, example);
     } catch (const Error& error) {

@@ -20,9 +20,9 @@
 namespace cnntrain::fuzz {
 namespace {
 
-using checkpoint::BertConfig;
-using checkpoint::Checkpoint;
-using checkpoint::Converted;
+using weights::BertConfig;
+using weights::Checkpoint;
+using weights::Converted;
 
 constexpr const char* kPath = "F/model.safetensors";
 constexpr std::int64_t kMostElements = 1 << 12;  // of a tensor that a change puts in
@@ -85,8 +85,8 @@ Checkpoint small_net(bool split, bool head) {
 
 struct Case {
     Checkpoint file;
-    checkpoint::ImportSettings import;
-    checkpoint::ExportSettings written;
+    weights::ImportSettings import;
+    weights::ExportSettings written;
 };
 
 std::int64_t number_of(const std::string& word) {
@@ -135,7 +135,7 @@ Case changed_case(std::string_view text) {
     Case what;
     const char base = text.empty() ? 'A' : text.front();
     what.file = small_net(base % 2 == 0, base % 4 < 2);
-    if (base >= 'a') what.file = checkpoint::to_hugging_face(what.file, {}, "base").checkpoint;
+    if (base >= 'a') what.file = weights::to_hugging_face(what.file, {}, "base").checkpoint;
     std::istringstream lines{std::string(text.substr(std::min<std::size_t>(1, text.size())))};
     std::string line;
     while (std::getline(lines, line)) {
@@ -158,9 +158,9 @@ Case changed_case(std::string_view text) {
 
 void check_export(const Case& what, const Checkpoint& ours) {
     Converted theirs;
-    if (!accepted([&] { theirs = checkpoint::to_hugging_face(ours, what.written, "ours"); }, kRefused)) return;
+    if (!accepted([&] { theirs = weights::to_hugging_face(ours, what.written, "ours"); }, kRefused)) return;
     // The way back gives the same bits, but for the weights that were left out.
-    Converted back = checkpoint::from_hugging_face(theirs.checkpoint, {.variables = theirs.variables}, "theirs");
+    Converted back = weights::from_hugging_face(theirs.checkpoint, {.variables = theirs.variables}, "theirs");
     Checkpoint kept = ours;
     for (const auto& names : {theirs.left_out, theirs.slots}) {
         for (const std::string& name : names)
@@ -170,13 +170,13 @@ void check_export(const Case& what, const Checkpoint& ours) {
     // A second way out gives the same bits as the first one. Without the layer that was left out, the network is
     // another one.
     if (!what.written.transform) return;
-    require(same(theirs.checkpoint,
-                 checkpoint::to_hugging_face(std::move(back.checkpoint), what.written, "back").checkpoint));
+    require(
+        same(theirs.checkpoint, weights::to_hugging_face(std::move(back.checkpoint), what.written, "back").checkpoint));
 }
 
 void check_import(const Case& what) {
     Converted ours;
-    if (!accepted([&] { ours = checkpoint::from_hugging_face(what.file, what.import, kPath); }, kRefused)) return;
+    if (!accepted([&] { ours = weights::from_hugging_face(what.file, what.import, kPath); }, kRefused)) return;
     const std::size_t gone = ours.left_out.size() + ours.without_effect.size();
     require(gone <= what.file.tensors.size());
     require(ours.sizes.hidden > 0 && ours.sizes.layers > 0 && ours.slots.empty());
@@ -184,7 +184,7 @@ void check_import(const Case& what) {
 }
 
 void check_case(const Case& what) {
-    if (checkpoint::is_hugging_face(what.file)) {
+    if (weights::is_hugging_face(what.file)) {
         check_import(what);
     } else {
         check_export(what, what.file);
@@ -196,19 +196,19 @@ void check_file(std::string_view parts) {
     MemoryFiles files;
     write_text(files, kPath, sound_file(parts));
     Case what;
-    if (!accepted([&] { what.file = checkpoint::load(files, kPath); }, kRefused)) return;
+    if (!accepted([&] { what.file = weights::load(files, kPath); }, kRefused)) return;
     check_case(what);
 }
 
 void check_config(std::string_view text) {
     BertConfig config;
-    if (!accepted([&] { config = checkpoint::parse_bert_config(text, "config.json"); }, kRefused)) return;
-    require(checkpoint::parse_bert_config(to_json(config), "again") == config);
+    if (!accepted([&] { config = weights::parse_bert_config(text, "config.json"); }, kRefused)) return;
+    require(weights::parse_bert_config(to_json(config), "again") == config);
 }
 
 std::string file_text(const Checkpoint& checkpoint) {
     MemoryFiles files;
-    checkpoint::save(files, kPath, checkpoint);
+    weights::save(files, kPath, checkpoint);
     return read_text(files, kPath);
 }
 
@@ -242,7 +242,7 @@ std::vector<std::string> seeds() {
     for (const char base : {true, false}) {
         const Checkpoint net = small_net(base, base);
         all.push_back("h" + parts_of(file_text(net)));
-        all.push_back("h" + parts_of(file_text(checkpoint::to_hugging_face(net, {}, "net").checkpoint)));
+        all.push_back("h" + parts_of(file_text(weights::to_hugging_face(net, {}, "net").checkpoint)));
     }
     return all;
 }
@@ -279,7 +279,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             fuzz::check_config(bytes);
             break;
         case 'a':
-            fuzz::accepted([&] { checkpoint::parse_bert_arguments(bytes, "arguments.json"); }, fuzz::kRefused);
+            fuzz::accepted([&] { weights::parse_bert_arguments(bytes, "arguments.json"); }, fuzz::kRefused);
             break;
         default:
             fuzz::check_case(fuzz::changed_case(bytes));

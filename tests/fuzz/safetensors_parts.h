@@ -18,7 +18,7 @@ namespace cnntrain::fuzz {
 inline std::string parts_of(const std::string& file) {
     std::uint64_t length = 0;
     std::memcpy(&length, file.data(), sizeof length);
-    return file.substr(checkpoint::kLengthBytes, length) + '\0' + file.substr(checkpoint::kLengthBytes + length);
+    return file.substr(weights::kLengthBytes, length) + '\0' + file.substr(weights::kLengthBytes + length);
 }
 
 /// The file of these parts, with the right length and checksums, so that what follows the checksums is reached.
@@ -32,8 +32,8 @@ inline std::string sound_file(std::string_view parts) {
     std::string header(parts.substr(0, zero));
     const std::string_view tensors = parts.substr(std::min(zero + 1, parts.size()));
     put_digits(header, R"("tensors_crc32c":")", crc_of(tensors));
-    put_digits(header, checkpoint::kHeaderBegin, std::string(checkpoint::kNoDigits));
-    put_digits(header, checkpoint::kHeaderBegin, crc_of(header));
+    put_digits(header, weights::kHeaderBegin, std::string(weights::kNoDigits));
+    put_digits(header, weights::kHeaderBegin, crc_of(header));
     const std::uint64_t length = header.size();
     std::string file(reinterpret_cast<const char*>(&length), sizeof length);
     return file.append(header).append(tensors);

@@ -14,8 +14,8 @@ std::string block_of(const std::string& name) {
     write_text(files, "file", golden_weights(name));
     const auto file = files.open("file");
     std::vector<std::pair<std::string, std::string>> entries;
-    checkpoint::for_each_entry(checkpoint::FileSlice(*file),
-                               [&](std::string_view key, std::string_view value) { entries.emplace_back(key, value); });
+    weights::for_each_entry(weights::FileSlice(*file),
+                            [&](std::string_view key, std::string_view value) { entries.emplace_back(key, value); });
     return test::table_block(entries);
 }
 

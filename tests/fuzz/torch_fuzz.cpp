@@ -14,11 +14,11 @@ Entries entries_of(const std::string& name) {
     MemoryFiles files;
     write_text(files, "file", golden_weights(name));
     const auto file = files.open("file");
-    const checkpoint::ZipArchive archive{checkpoint::FileSlice(*file)};
+    const weights::ZipArchive archive{weights::FileSlice(*file)};
     Entries entries;
     for (const auto& [path, entry] : archive.entries()) {
         const auto bytes = entry.content.read_up_to(0, UINT64_MAX);
-        entries.emplace_back(path.substr(path.find('/') + 1), checkpoint::text_of(bytes));
+        entries.emplace_back(path.substr(path.find('/') + 1), weights::text_of(bytes));
     }
     return entries;
 }

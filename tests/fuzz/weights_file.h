@@ -30,9 +30,9 @@ inline std::size_t read_weights(const FileSystem& files, const std::string& path
     constexpr std::uint64_t kMostShared = 16;  // see open_foreign()
     std::size_t count = 0;
     const auto read_all = [&] {
-        checkpoint::content(files, path);
-        if (!checkpoint::foreign_format(files, path)) return;
-        const checkpoint::Checkpoint read = checkpoint::load_foreign(files, path);
+        weights::content(files, path);
+        if (!weights::foreign_format(files, path)) return;
+        const weights::Checkpoint read = weights::load_foreign(files, path);
         std::uint64_t bytes = 0;
         for (const auto& [name, tensor] : read.tensors)
             bytes += tensor.bytes().size();

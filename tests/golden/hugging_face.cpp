@@ -110,14 +110,14 @@ graph::Graph network(const nn::BertSettings& model, const json& golden, const ba
     return graph::apply_rewrites(std::move(graph), backend.rewrites().evaluation);
 }
 
-checkpoint::Checkpoint imported(const graph::Graph& graph) {
-    checkpoint::Checkpoint ours;
+weights::Checkpoint imported(const graph::Graph& graph) {
+    weights::Checkpoint ours;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
         ours.tensors.emplace(graph.value(id).name, HostTensor(graph.desc(id)));
-    checkpoint::Checkpoint theirs = checkpoint::to_hugging_face(std::move(ours), {}, "zeros").checkpoint;
+    weights::Checkpoint theirs = weights::to_hugging_face(std::move(ours), {}, "zeros").checkpoint;
     for (auto& [name, tensor] : theirs.tensors)
         tensor = their_value(name, tensor.desc());
-    checkpoint::Converted result = checkpoint::from_hugging_face(std::move(theirs), {}, "formula");
+    weights::Converted result = weights::from_hugging_face(std::move(theirs), {}, "formula");
     EXPECT_TRUE(result.left_out.empty());
     return std::move(result.checkpoint);
 }

@@ -213,7 +213,7 @@ TEST_F(PoprunLine, AnExportReplacesAFileOnlyWhenAsked) {
 }
 
 TEST_F(PoprunLine, HelpNamesEveryOption) {
-    const std::string text = config::help_text(poprun_page("poprun"), {.all = true});
+    const std::string text = options::help_text(poprun_page("poprun"), {.all = true});
     EXPECT_THAT(text, HasSubstr("--host "));
     for (const std::string& flag : split_words(
              "--num-instances --num-replicas --ipus-per-replica --num-ilds --hostfile --host-subnet --mpi-global-args "

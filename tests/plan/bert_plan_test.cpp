@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 #include "support/words.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using testing::proposal;
@@ -28,11 +28,11 @@ const std::string kThreeStages =
     R"(--pipeline-stages [["emb","pos"],["hid"],["hid","mlm","nsp"]] --gradient-accumulation-count 12 )";
 
 /// The first word is the command.
-config::ParseResult parsed(const std::string& line) {
+options::ParseResult parsed(const std::string& line) {
     std::vector<std::string> words = test::words(line);
-    const config::Command command = config::command_named(words.front());
+    const options::Command command = options::command_named(words.front());
     words.erase(words.begin());
-    config::ParseResult result = tasks::parse_command_line(command, words, {});
+    options::ParseResult result = tasks::parse_command_line(command, words, {});
     check_stages(tasks::row_of(result), result.settings);
     return result;
 }
@@ -73,7 +73,7 @@ private:
 
 /// Expects that every node's function is its stage, for a line whose stages begin at each of its functions.
 void expect_functions_are_the_stages(const std::string& line) {
-    const config::ParseResult arguments = parsed(line);
+    const options::ParseResult arguments = parsed(line);
     const TaskRow& row = tasks::row_of(arguments);
     const auto backend = make_backend(arguments.settings.run.backend);
     const auto task = row.make(arguments, *backend, 0);
@@ -137,7 +137,7 @@ TEST(BertPlan, TextClassificationHasOne) {
 }
 
 TEST(BertPlan, TimesAreMeasuredForEveryFunctionThatComputes) {
-    const config::ParseResult line = parsed(kTiny + kThreeStages);
+    const options::ParseResult line = parsed(kTiny + kThreeStages);
     const auto backend = make_backend(line.settings.run.backend);
     const plan::NetworkOfLine net = plan::network_of_line(tasks::row_of(line), line, *backend);
     const plan::FunctionTimes times =
@@ -168,4 +168,4 @@ TEST(BertPlan, MemoryIsThatOfTheCompiledStages) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -5,7 +5,7 @@
 #include "train/fixtures.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 void expect_predicted(const std::string& line) {
@@ -42,4 +42,4 @@ TEST(PlannedMemoryOfALine, OfFullSizeImagesIsThatOfTheCompiledStages) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

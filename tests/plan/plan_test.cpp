@@ -16,7 +16,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kThreeStages =
@@ -279,7 +279,7 @@ TEST(Plan, WhatItProposesCanBeTypedAndIsBetter) {
     const std::string second = planned(kThreeStages + better);
     EXPECT_EQ(proposal(second), "those of the line");
     EXPECT_LT(imbalance_in(second), imbalance_in(first));
-    const config::ParseResult improved = parse(kSmall + kThreeStages + better);
+    const options::ParseResult improved = parse(kSmall + kThreeStages + better);
     EXPECT_NO_THROW(check_stages(tasks::row_of(improved), improved.settings));
 }
 
@@ -386,4 +386,4 @@ TEST(Plan, ThereAreNoMoreStagesThanFunctions) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

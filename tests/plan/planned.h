@@ -17,7 +17,7 @@
 #include "insight/plan/functions.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 inline const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 ";
 
@@ -34,13 +34,13 @@ struct Net {
         return data::field_desc(input.fields(settings.training.micro_batch_size), data::kImages);
     }
 
-    config::Settings settings;
+    options::Settings settings;
     std::unique_ptr<backend::Backend> backend;
     plan::FunctionNames names;
     graph::Graph graph;
 };
 
-inline std::string planned(const config::ParseResult& line, const plan::PlanSettings& settings, FileSystem& files) {
+inline std::string planned(const options::ParseResult& line, const plan::PlanSettings& settings, FileSystem& files) {
     std::ostringstream console;
     Host host;
     host.files = &files;
@@ -65,4 +65,4 @@ inline std::string proposal(const std::string& text) {
     return is_there ? found[1].str() : "";
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

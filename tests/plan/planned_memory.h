@@ -11,9 +11,9 @@
 #include "cnntrain/tasks/tasks.h"
 #include "insight/plan/line.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
-inline std::vector<double> predicted_bytes(const config::ParseResult& line) {
+inline std::vector<double> predicted_bytes(const options::ParseResult& line) {
     const TaskRow& row = tasks::row_of(line);
     const auto backend = make_backend(line.settings.run.backend);
     plan::NetworkOfLine of_line = plan::network_of_line(row, line, *backend);
@@ -30,7 +30,7 @@ inline std::vector<double> predicted_bytes(const config::ParseResult& line) {
     return stages;
 }
 
-inline std::vector<double> compiled_bytes(const config::ParseResult& line) {
+inline std::vector<double> compiled_bytes(const options::ParseResult& line) {
     const auto backend = make_backend(line.settings.run.backend);
     const auto task = tasks::row_of(line).make(line, *backend, 1);
     const std::vector<data::Field> fields =
@@ -44,7 +44,7 @@ inline std::vector<double> compiled_bytes(const config::ParseResult& line) {
     return stages;
 }
 
-inline void expect_memory_as_compiled(const config::ParseResult& line) {
+inline void expect_memory_as_compiled(const options::ParseResult& line) {
     const std::vector<double> predicted = predicted_bytes(line);
     const std::vector<double> compiled = compiled_bytes(line);
     ASSERT_EQ(predicted.size(), compiled.size());
@@ -54,4 +54,4 @@ inline void expect_memory_as_compiled(const config::ParseResult& line) {
         EXPECT_NEAR(predicted[i], compiled[i], kTolerance * compiled[i] + kScratchBytes) << "stage " << i;
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -10,7 +10,7 @@
 #include "plan/planned.h"
 #include "support/matchers.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(SummedValues, AreWhatTheUpdateReadsInTheOrderOfThePasses) {
@@ -216,4 +216,4 @@ TEST(MeasuredNetwork, SumsStandBesideTheModel) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -249,7 +249,7 @@ TEST(ReadRun, RanksMayBeMissing) {
 
 TEST(Weights, AreGroupedByTheirNames) {
     MemoryFiles files;
-    checkpoint::Checkpoint saved;
+    weights::Checkpoint saved;
     saved.iteration = 1;
     const auto add = [&](const std::string& name, Shape shape, double value) {
         HostTensor tensor(TensorDesc{DType::f32, std::move(shape)});
@@ -265,7 +265,7 @@ TEST(Weights, AreGroupedByTheirNames) {
     add("all/stage1/layer1a/kernel/Momentum", {4, 8}, 77);
     add("all/stage1/layer1a/bias", {8}, 77);
     add("all/fc/kernel", {1000, 100}, INFINITY);
-    checkpoint::save(files, "c.safetensors", saved);
+    weights::save(files, "c.safetensors", saved);
     const std::vector<WeightGroup> groups = read_weights(files, "c.safetensors");
     std::vector<std::string> names;
     for (const WeightGroup& group : groups)

@@ -54,8 +54,8 @@ constexpr Derived kDerived[] = {
 const std::set<std::string_view> kBlocks = {"efficientnet_b4_g1_with_batch_norm_base",
                                             "efficientnet_b4_g1_with_batch_norm_pod64_modification"};
 
-const config::Environment& environment() {
-    static const config::Environment sources = {{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
+const options::Environment& environment() {
+    static const options::Environment sources = {{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
     return sources;
 }
 
@@ -63,8 +63,8 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
     for (const Derived& row : kDerived) {
         SCOPED_TRACE(row.line);
         std::vector<std::string> arguments = test::words("--config " + std::string(row.line));
-        const auto result = tasks::parse_command_line(config::Command::train, arguments, environment());
-        const config::Settings& settings = result.settings;
+        const auto result = tasks::parse_command_line(options::Command::train, arguments, environment());
+        const options::Settings& settings = result.settings;
         const std::int64_t images =
             tasks::image_settings(settings).data.dataset == data::DatasetId::imagenet ? 1281167 : 50000;
         const RunPlan plan =
@@ -75,8 +75,8 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         EXPECT_EQ(plan.global_batch, row.global_batch);
         EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
         EXPECT_EQ(plan.iterations, row.iterations);
-        EXPECT_EQ(config::name(settings.optimiser.rule), row.optimiser);
-        EXPECT_EQ(config::name(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
+        EXPECT_EQ(options::name(settings.optimiser.rule), row.optimiser);
+        EXPECT_EQ(options::name(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
         EXPECT_DOUBLE_EQ(optim::base_learning_rate(tasks::image_settings(settings).learning_rate, plan.global_batch),
                          row.learning_rate);
     }
@@ -87,7 +87,7 @@ TEST(Configurations, AllHaveARow) {
     std::set<std::string_view> known = kBlocks;
     for (const Derived& row : kDerived)
         known.insert(row.line.substr(0, row.line.find(' ')));
-    for (const std::string& name : config::config_names(environment().config_folders)) {
+    for (const std::string& name : options::config_names(environment().config_folders)) {
         EXPECT_TRUE(name.starts_with("mk") || known.contains(name)) << name;
     }
 }

@@ -6,7 +6,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 const std::string kPretraining = "--config pretrain_tiny_128_lamb --generated-data ";
@@ -86,4 +86,4 @@ TEST(TaskChoice, AFolderWithoutARecordIsAnError) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -6,7 +6,7 @@
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// Two classes with one photo each for training and for validation.
@@ -37,7 +37,7 @@ TEST(ClassFolders, MlperfHasNoBenchmarkOfImagesThatAreNotPublished) {
     const Photos photos;
     const auto cpu = backend::make_cpu_backend();
     const auto benchmark = [&](const std::string& options) {
-        const config::ParseResult line = parse(options + "--abs-learning-rate 0.1");
+        const options::ParseResult line = parse(options + "--abs-learning-rate 0.1");
         return tasks::ImageClassification(line, *cpu, 1).description().mlperf;
     };
     EXPECT_FALSE(benchmark(photos.options() + "--model-size 18 ").has_value());
@@ -45,4 +45,4 @@ TEST(ClassFolders, MlperfHasNoBenchmarkOfImagesThatAreNotPublished) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -7,7 +7,7 @@
 #include "support/metric_rows.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const backend::Backend& cpu() {
@@ -142,4 +142,4 @@ TEST(ImageClassification, NamesItsModel) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -16,7 +16,7 @@
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +32,7 @@ std::string refusal(const std::function<void()>& goes_on) {
     return test::refusal_of(ErrorKind::data, goes_on);
 }
 
-Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+Outcome run_line(FileSystem& files, options::Command command, const std::string& line,
                  const std::function<bool()>& stop = {}) {
     std::ostringstream console;
     Host host;
@@ -40,16 +40,16 @@ Outcome run_line(FileSystem& files, config::Command command, const std::string& 
     host.files = &files;
     host.console = &console;
     host.stop_requested = stop;
-    const config::ParseResult arguments = parse(line, command);
+    const options::ParseResult arguments = parse(line, command);
     const int code =
-        command == config::Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
+        command == options::Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
     return {code, console.str()};
 }
 
 /// `restore --dry-run` of a run on disk. It compares the data as `restore` does.
 std::string dry_restore(const std::string& run, const std::string& options = "") {
-    const config::ParseResult line =
-        parse("--dry-run --threads 1 --restore-path " + run + " " + options, config::Command::restore);
+    const options::ParseResult line =
+        parse("--dry-run --threads 1 --restore-path " + run + " " + options, options::Command::restore);
     return tasks::dry_run_text(tasks::restored_arguments(line, posix_files()));
 }
 
@@ -57,11 +57,11 @@ std::string dry_restore(const std::string& run, const std::string& options = "")
 class SmallerCifar : public ::testing::Test {
 protected:
     SmallerCifar() {
-        dataset_tools::GeneratedCifarSettings settings;
+        data::GeneratedCifarSettings settings;
         settings.folder = folder_.path();
         settings.train_images = 160;
         settings.test_images = 40;
-        data_ = dataset_tools::write_generated_cifar(settings);
+        data_ = data::write_generated_cifar(settings);
         options_ = "--data-dir " + data_ + kBatches;
         train(files_, options_, stop_after(8));
         fs::resize_file(data_ + "/data_batch_5.bin", 16 * kCifarRecord);
@@ -130,10 +130,10 @@ TEST_F(SmallerCifar, IsRefusedOnceByRanksTogether) {
 }
 
 TEST_F(SmallerCifar, IsNotNoticedByACheckpointOfAnEarlierVersion) {
-    const auto found = *checkpoint::latest(files_, "run");
-    checkpoint::Checkpoint old = checkpoint::load(files_, found.path);
+    const auto found = *weights::latest(files_, "run");
+    weights::Checkpoint old = weights::load(files_, found.path);
     ASSERT_EQ(old.metadata.erase("data"), 1U);
-    checkpoint::save(files_, found.path, old);
+    weights::save(files_, found.path, old);
     CaptureStderr();
     EXPECT_EQ(restore(files_).exit_code, 0);
     EXPECT_THAT(GetCapturedStderr(), HasSubstr("began"));
@@ -141,21 +141,21 @@ TEST_F(SmallerCifar, IsNotNoticedByACheckpointOfAnEarlierVersion) {
 
 TEST_F(SmallerCifar, MovedDataAreTheSame) {
     fs::resize_file(data_ + "/data_batch_5.bin", 0);  // what the run's arguments name is of no use
-    dataset_tools::GeneratedCifarSettings settings;
+    data::GeneratedCifarSettings settings;
     settings.folder = folder_ / "moved";
     settings.train_images = 160;
     settings.test_images = 40;
-    const std::string moved = dataset_tools::write_generated_cifar(settings);
+    const std::string moved = data::write_generated_cifar(settings);
     EXPECT_EQ(train(files_, "--data-dir " + moved + kBatches + "--restore-path run").exit_code, 0);
 }
 
 TEST(OtherData, ValidationOnOtherImagesIsRefused) {
     const test::TemporaryFolder folder;
-    dataset_tools::GeneratedCifarSettings settings;
+    data::GeneratedCifarSettings settings;
     settings.folder = folder.path();
     settings.train_images = 160;
     settings.test_images = 40;
-    const std::string data = dataset_tools::write_generated_cifar(settings);
+    const std::string data = data::write_generated_cifar(settings);
     MemoryFiles files;
     train(files, "--data-dir " + data, stop_after(8));
     fs::resize_file(data + "/test_batch.bin", 20 * kCifarRecord);
@@ -200,7 +200,7 @@ TEST(OtherData, ARecordFileOfAPretrainingThatIsGone) {
         data::write_records(folder / (std::to_string(file) + ".tfrecord"), records);
     }
     const std::string run = folder / "run";
-    run_line(posix_files(), config::Command::pretrain,
+    run_line(posix_files(), options::Command::pretrain,
              "--vocab-size 110 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 "
              "--max-position-embeddings 9 --seq-length 4 --max-predictions-per-seq 2 --static-mask --precision 32 "
              "--seed 5 --threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 6 "
@@ -210,11 +210,11 @@ TEST(OtherData, ARecordFileOfAPretrainingThatIsGone) {
     EXPECT_EQ(refusal([&] { dry_restore(run); }), "");
     fs::remove(folder / "1.tfrecord");
     const std::string line = "--threads 1 --restore-path " + run;
-    const std::string refused = refusal([&] { run_line(posix_files(), config::Command::restore, line); });
+    const std::string refused = refusal([&] { run_line(posix_files(), options::Command::restore, line); });
     EXPECT_THAT(refused, HasSubstr("1.tfrecord"));
     EXPECT_EQ(refusal([&] { dry_restore(run); }), refused);
     EXPECT_EQ(refusal([&] { dry_restore(run, "--accept-other-data"); }), "");
-    EXPECT_EQ(run_line(posix_files(), config::Command::restore, line + " --accept-other-data").exit_code, 0);
+    EXPECT_EQ(run_line(posix_files(), options::Command::restore, line + " --accept-other-data").exit_code, 0);
 }
 
 TEST(OtherData, ChangedTextsAndWords) {
@@ -226,14 +226,14 @@ TEST(OtherData, ChangedTextsAndWords) {
     folder.write("vocab.txt", words);
     folder.write("train.tsv", texts);
     const std::string run = folder / "run";
-    run_line(posix_files(), config::Command::train,
+    run_line(posix_files(), options::Command::train,
              "--task text-classification --vocab-size 10 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers "
              "1 --intermediate-size 64 --max-position-embeddings 16 --seq-length 8 --precision 32 --seed 5 --threads "
              "1 --micro-batch-size 4 --epochs 2 --no-validation --logs-path " +
                  run + " --data-dir " + (folder / "train.tsv") + " --vocab-file " + (folder / "vocab.txt"),
              stop_after(3));
     const auto restored = [&] {
-        run_line(posix_files(), config::Command::restore, "--restore-path " + run + " --threads 1");
+        run_line(posix_files(), options::Command::restore, "--restore-path " + run + " --threads 1");
     };
     std::string swapped = words;
     swapped.replace(swapped.find("good\nbad"), 8, "bad\ngood");
@@ -247,4 +247,4 @@ TEST(OtherData, ChangedTextsAndWords) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -11,7 +11,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 class OwnPhotos : public ::testing::Test {
@@ -197,4 +197,4 @@ TEST_F(ManyOwnPhotos, GoIntoLargerBatches) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

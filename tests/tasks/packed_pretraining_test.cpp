@@ -17,10 +17,10 @@
 #include "support/temporary_folder.h"
 #include "support/words.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
-using config::Command;
+using options::Command;
 using ::testing::HasSubstr;
 
 const std::string kNetwork =
@@ -53,14 +53,14 @@ protected:
     }
 
     void write(const std::string& name, bool packed) const {
-        dataset_tools::PretrainingWriterSettings writing;
+        data::PretrainingWriterSettings writing;
         writing.input_files = CNNTRAIN_SOURCE_DIR "/tests/data/bert/corpus.txt";
         writing.output_files = folder_ / name;
         writing.vocabulary = CNNTRAIN_SOURCE_DIR "/tests/data/bert/vocab.txt";
         writing.lower_case = true;
         writing.instances = {64, 10, 1984, 5, 0.15, 0.6};
         writing.packed = packed;
-        dataset_tools::write_pretraining_records(writing);
+        data::write_pretraining_records(writing);
     }
 
     static Outcome run(const std::string& line, Command command = Command::pretrain,
@@ -70,7 +70,7 @@ protected:
         host.command_line = "cnntrain test";
         host.console = &console;
         if (stop) host.stop_requested = std::move(stop);
-        const config::ParseResult arguments = tasks::parse_command_line(command, test::words(line), {});
+        const options::ParseResult arguments = tasks::parse_command_line(command, test::words(line), {});
         const int code =
             command == Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
         return {code, console.str()};
@@ -79,7 +79,7 @@ protected:
     /// The bytes of the last checkpoint's tensors.
     std::map<std::string, std::string> tensors_of(const std::string& name) const {
         std::map<std::string, std::string> result;
-        const auto last = checkpoint::load(posix_files(), folder_ / (name + "/ckpt-5.safetensors"));
+        const auto last = weights::load(posix_files(), folder_ / (name + "/ckpt-5.safetensors"));
         for (const auto& [key, tensor] : last.tensors)
             result[key].assign(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
         return result;
@@ -153,4 +153,4 @@ TEST_F(PackedPretraining, RatesCountRows) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -9,7 +9,7 @@
 #include "tasks/pretraining/options.h"
 #include "tasks/pretraining/resolve.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// Every flag of the original program.
@@ -45,7 +45,7 @@ std::string error_of(const std::string& line) {
 }
 
 TEST(PretrainingOptions, ARunThatGoesOnMaySayHowItBegan) {
-    const train::MainSettings main = pretrain(kTiny + "--restore-dir a --init-checkpoint b").settings.main;
+    const run::MainSettings main = pretrain(kTiny + "--restore-dir a --init-checkpoint b").settings.main;
     EXPECT_EQ(main.restore_path, "a");
 }
 
@@ -419,4 +419,4 @@ TEST(PretrainingConfigs, NullAndEmptyTextsAreNotGiven) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

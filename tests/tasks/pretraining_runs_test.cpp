@@ -13,10 +13,10 @@
 #include "support/words.h"
 #include "tasks/pretraining/options.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
-using config::Command;
+using options::Command;
 
 const std::string kNetwork =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "
@@ -41,7 +41,7 @@ protected:
         EXPECT_EQ(outcome.exit_code, 0);
     }
 
-    static config::ParseResult parsed(Command command, const std::string& line) {
+    static options::ParseResult parsed(Command command, const std::string& line) {
         return tasks::parse_command_line(command, test::words(line), {});
     }
 
@@ -50,7 +50,7 @@ protected:
         Host host;
         host.command_line = "cnntrain test";
         host.console = &console;
-        const config::ParseResult arguments = parsed(command, line);
+        const options::ParseResult arguments = parsed(command, line);
         const int code =
             command == Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
         return {code, console.str()};
@@ -123,4 +123,4 @@ TEST_F(PretrainingRun, IsMadeLonger) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

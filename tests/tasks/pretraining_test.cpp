@@ -24,7 +24,7 @@
 #include "support/words.h"
 #include "tasks/pretraining/options.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 const std::string kModel =
@@ -39,8 +39,8 @@ const std::string kRun =
     "--logs-path run ";
 const std::string kEvaluation = kModel + kSequences + "--micro-batch-size 100 --evaluate --logs-path results ";
 
-config::ParseResult parse(const std::string& line, const config::Environment& environment = {}) {
-    return tasks::parse_command_line(config::Command::pretrain, test::words(line), environment);
+options::ParseResult parse(const std::string& line, const options::Environment& environment = {}) {
+    return tasks::parse_command_line(options::Command::pretrain, test::words(line), environment);
 }
 
 struct Outcome {
@@ -65,13 +65,13 @@ Outcome pretrain(FileSystem& files, const std::string& options = "", const std::
 
 std::vector<std::string> checkpoints(const FileSystem& files, const std::string& folder = "run") {
     std::vector<std::string> names;
-    for (const auto& found : checkpoint::find_checkpoints(files, folder))
+    for (const auto& found : weights::find_checkpoints(files, folder))
         names.push_back(found.name);
     return names;
 }
 
-checkpoint::Checkpoint loaded(const FileSystem& files, const std::string& path) {
-    return checkpoint::load(files, path + ".safetensors");
+weights::Checkpoint loaded(const FileSystem& files, const std::string& path) {
+    return weights::load(files, path + ".safetensors");
 }
 
 /// The losses in training.csv, one text per row.
@@ -378,8 +378,8 @@ TEST(Pretrain, ARecordWithoutItsBatchIsDamaged) {
     for (const char* other : {"\"gradient_accumulation_count\": null", "\"mine\": 2"}) {
         std::string damaged = record;
         write_text(files, "run/arguments.json", damaged.replace(record.find(key), key.size(), other));
-        const config::ParseResult line =
-            tasks::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
+        const options::ParseResult line =
+            tasks::parse_command_line(options::Command::restore, {"--restore-path", "run"}, {});
         EXPECT_EQ(kind_of([&] { tasks::restored_arguments(line, files); }), ErrorKind::data) << other;
     }
 }
@@ -508,7 +508,7 @@ std::array<MemoryFiles, 2> pretrain_by_two(const std::string& options) {
             host.files = &files[i];
             host.console = &console;
             host.communicator = std::move(communicators[i]);
-            config::Environment environment;
+            options::Environment environment;
             environment.launch = {.processes = 2, .index = static_cast<std::int64_t>(i)};
             tasks::run(parse(kRun + options, environment), host);
             host.communicator->finish();
@@ -559,8 +559,8 @@ Host quiet_host(MemoryFiles& files, std::ostringstream& console) {
     return host;
 }
 
-config::ParseResult restore_line(const std::string& run) {
-    return tasks::parse_command_line(config::Command::restore, {"--restore-path", run, "--threads", "1"}, {});
+options::ParseResult restore_line(const std::string& run) {
+    return tasks::parse_command_line(options::Command::restore, {"--restore-path", run, "--threads", "1"}, {});
 }
 
 TEST(Pretrain, RestoreFindsOutWhatRan) {
@@ -568,9 +568,9 @@ TEST(Pretrain, RestoreFindsOutWhatRan) {
     pretrain(files);
     std::ostringstream console;
     const Host host = quiet_host(files, console);
-    const config::ParseResult line = restore_line("run");
-    const config::ParseResult recorded = tasks::restored_arguments(line, files);
-    EXPECT_EQ(recorded.command, config::Command::pretrain);
+    const options::ParseResult line = restore_line("run");
+    const options::ParseResult recorded = tasks::restored_arguments(line, files);
+    EXPECT_EQ(recorded.command, options::Command::pretrain);
     EXPECT_EQ(tasks::pretraining_settings(recorded.settings).model.hidden, 64);
     EXPECT_EQ(recorded.settings.training.gradient_accumulation_count, 2);
     EXPECT_EQ(tasks::run_restored(line, host), 0);  // all steps are done
@@ -621,4 +621,4 @@ TEST(Pretrain, HistogramsOfTwoProcessesAreOfTheirWholeState) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

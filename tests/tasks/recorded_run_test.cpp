@@ -10,7 +10,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// The folder "run" of a training with this line.
@@ -111,13 +111,13 @@ TEST(RecordedRun, IsInItsCheckpointsAndTheirAverages) {
     MemoryFiles files;
     files.make_directories("moved");
     for (const std::string name : {"ckpt-1", "ckpt-2"}) {
-        checkpoint::Checkpoint checkpoint;
+        weights::Checkpoint checkpoint;
         checkpoint.iteration = 1;
-        checkpoint.metadata[checkpoint::kRunOptionsKey] = evaluation_json(trained);
+        checkpoint.metadata[weights::kRunOptionsKey] = evaluation_json(trained);
         checkpoint.tensors.emplace("x", HostTensor::of<float>({1}, {1}));
-        checkpoint::save(files, "moved/" + name + ".safetensors", checkpoint);
+        weights::save(files, "moved/" + name + ".safetensors", checkpoint);
     }
-    checkpoint::average(files, {"moved/ckpt-1.safetensors", "moved/ckpt-2.safetensors"}, {}, "moved/mean.safetensors");
+    weights::average(files, {"moved/ckpt-1.safetensors", "moved/ckpt-2.safetensors"}, {}, "moved/mean.safetensors");
     for (const std::string line :
          {"--restore-path moved/ckpt-2", "--restore-path moved", "--restore-path moved/mean.safetensors"}) {
         const ParseResult result = evaluate(files, line + " --data-dir /others", Command::inference);
@@ -153,4 +153,4 @@ TEST(RecordedRun, TakesEveryOptionThatChangesEvaluations) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "tasks/bert/options.h"
 
-namespace cnntrain::config::testing {
+namespace cnntrain::options::testing {
 namespace {
 
 /// A flag that several tasks have is one row, unless it means something else in one of them.
@@ -24,7 +24,7 @@ TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
                                               {tasks::bert_length_option(), tasks::bert_classifier_dropout_option()}}))
         of_bert.insert(option.flag);
     std::map<std::string, int> owners;  // of rows that are no shared ones
-    for (const train::TaskRow& row : tasks::task_table()) {
+    for (const run::TaskRow& row : tasks::task_table()) {
         for (const Option& option : row.options.options().rows()) {
             const bool is_shared = !test::error_of([&] { shared(option.shared_flag); });
             const bool bert = of_bert.contains(option.flag) && row.options.name != "image-classification";
@@ -53,7 +53,7 @@ const OptionSet& few_options() {
 }
 
 TEST(SharedRows, ATaskHasThoseThatEveryRunReads) {
-    for (const train::TaskRow& row : tasks::task_table())
+    for (const run::TaskRow& row : tasks::task_table())
         tasks::check_rows(row.options);
     const TaskOptions few = {
         .name = "few", .commands = {Command::train}, .options = few_options, .examples = nullptr, .settings = nullptr};
@@ -83,4 +83,4 @@ TEST(SharedRows, ARefinementChangesWhatItSaysAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace cnntrain::config::testing
+}  // namespace cnntrain::options::testing

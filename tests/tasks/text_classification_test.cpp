@@ -20,10 +20,10 @@
 #include "support/words.h"
 #include "tasks/text_classification/options.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
-using config::Command;
+using options::Command;
 
 struct Outcome {
     int exit_code = 0;
@@ -56,7 +56,7 @@ protected:
 
     std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
-    config::ParseResult parsed(Command command, const std::string& line) const {
+    options::ParseResult parsed(Command command, const std::string& line) const {
         std::vector<std::string> words = test::words(line);
         for (std::string& word : words)
             if (word.starts_with("@")) word = path(word.substr(1));
@@ -85,8 +85,8 @@ protected:
         return message(ErrorKind::usage, command, line);
     }
 
-    checkpoint::Checkpoint loaded(const std::string& name) const {
-        return checkpoint::load(posix_files(), path(name) + ".safetensors");
+    weights::Checkpoint loaded(const std::string& name) const {
+        return weights::load(posix_files(), path(name) + ".safetensors");
     }
 
     static inline const std::string kTask = "--task text-classification ";
@@ -105,7 +105,7 @@ TEST_F(TextClassification, LearnsAndIsValidated) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.console, HasSubstr("ckpt-40"));
     EXPECT_THAT(outcome.console, ContainsRegex("\nstep: +40, iteration: +40, epoch: +8\\.00, lr: +[0-9e.-]+, loss: "));
-    EXPECT_THAT(checkpoint::class_names(loaded("run/ckpt-40").metadata), ElementsAre("dislike", "like"));
+    EXPECT_THAT(weights::class_names(loaded("run/ckpt-40").metadata), ElementsAre("dislike", "like"));
 }
 
 TEST_F(TextClassification, EvaluationTakesModelTextsAndClassesFromTheRun) {
@@ -273,7 +273,7 @@ TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
     const auto settings = parsed(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1").settings;
     EXPECT_EQ(tasks::text_settings(settings).model.norm_epsilon, 1e-6);
     EXPECT_TRUE(tasks::text_settings(settings).model.qkv_bias);
-    const checkpoint::Checkpoint before = loaded("pretrained/ckpt-1"), after = loaded("tuned/ckpt-0");
+    const weights::Checkpoint before = loaded("pretrained/ckpt-1"), after = loaded("tuned/ckpt-0");
     for (const auto& [name, tensor] : after.tensors) {
         if (!name.starts_with("bert/") || !before.tensors.contains(name)) continue;
         EXPECT_TRUE(same(tensor, before.tensors.at(name))) << name;
@@ -338,12 +338,12 @@ TEST_F(TextClassification, ARunGoesOnWithItsVocabularyInAnotherPlace) {
     Host host;
     std::ostringstream console;
     host.console = &console;
-    const config::ParseResult line =
+    const options::ParseResult line =
         parsed(Command::restore, "--restore-path @run --epochs 2 --vocab-file @moved/vocab.txt");
     EXPECT_EQ(tasks::run_restored(line, host), 0);
 
-    checkpoint::average(posix_files(), {path("run/ckpt-5.safetensors"), path("run/ckpt-10.safetensors")}, {},
-                        path("mean.safetensors"));
+    weights::average(posix_files(), {path("run/ckpt-5.safetensors"), path("run/ckpt-10.safetensors")}, {},
+                     path("mean.safetensors"));
     EXPECT_TRUE(is_vocabulary_of(posix_files(), path("mean.safetensors"), path("moved/vocab.txt")));
     folder_.write("moved/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     EXPECT_EQ(kind_of([&] { is_vocabulary_of(posix_files(), path("mean.safetensors"), path("moved/vocab.txt")); }),
@@ -359,7 +359,7 @@ TEST_F(TextClassification, SizesComeFromAConfigOfTransformers) {
                       "num_attention_heads": 2, "intermediate_size": 100, "max_position_embeddings": 20,
                       "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu_new"})");
     const std::string line = kTask + "--data-dir @train.tsv --seq-length 20 --init-checkpoint @hf/model.safetensors ";
-    const config::Settings settings = parsed(Command::train, line).settings;
+    const options::Settings settings = parsed(Command::train, line).settings;
     const nn::BertSettings& model = tasks::text_settings(settings).model;
     EXPECT_EQ(model.hidden, 128);
     EXPECT_EQ(model.layers, 3);
@@ -397,8 +397,8 @@ TEST_F(TextClassification, AStoppedRunGoesOnToTheSameWeights) {
     Host host;
     host.console = &console;
     tasks::run_restored(
-        tasks::parse_command_line(Command::restore, {"--restore-path", path("parts")}, config::Environment{}), host);
-    const checkpoint::Checkpoint parts = loaded("parts/ckpt-40"), whole = loaded("whole/ckpt-40");
+        tasks::parse_command_line(Command::restore, {"--restore-path", path("parts")}, options::Environment{}), host);
+    const weights::Checkpoint parts = loaded("parts/ckpt-40"), whole = loaded("whole/ckpt-40");
     ASSERT_EQ(parts.tensors.size(), whole.tensors.size());
     for (const auto& [name, tensor] : whole.tensors)
         EXPECT_TRUE(same(tensor, parts.tensors.at(name))) << name;
@@ -406,4 +406,4 @@ TEST_F(TextClassification, AStoppedRunGoesOnToTheSameWeights) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

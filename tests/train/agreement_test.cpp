@@ -10,11 +10,11 @@
 #include "tasks/task_table.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// A line of each task that trains in two processes.
-config::ParseResult line_of(std::string_view task) {
+options::ParseResult line_of(std::string_view task) {
     static const std::map<std::string_view, std::string> lines = {
         {"image-classification", "--dataset cifar-10 --generated-data --model-size 8"},
         {"pretraining", "--task pretraining --config pretrain_tiny_128_lamb --generated-data"},
@@ -24,21 +24,21 @@ config::ParseResult line_of(std::string_view task) {
     };
     std::istringstream stream(lines.at(task));
     const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
-    config::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
+    options::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
     environment.launch.processes = 2;
-    return tasks::parse_command_line(config::Command::train, words, environment);
+    return tasks::parse_command_line(options::Command::train, words, environment);
 }
 
-config::Value other_than(const config::Value& value, config::Type type) {
-    using config::Type;
+options::Value other_than(const options::Value& value, options::Type type) {
+    using options::Type;
     switch (type) {
         case Type::boolean:
         case Type::boolean_value:
-            return value != config::Value(true);
+            return value != options::Value(true);
         case Type::integer:
-            return value == config::Value(std::int64_t{3}) ? std::int64_t{4} : std::int64_t{3};
+            return value == options::Value(std::int64_t{3}) ? std::int64_t{4} : std::int64_t{3};
         case Type::number:
-            return value == config::Value(0.5) ? 0.25 : 0.5;
+            return value == options::Value(0.5) ? 0.25 : 0.5;
         case Type::integers:
             return std::vector<std::int64_t>{3, 4};
         case Type::numbers:
@@ -57,8 +57,8 @@ struct Ending {
 };
 
 /// Returns how the two ranks of a run end if the second one has other arguments. Rank 0 writes into `files`.
-std::vector<Ending> endings_of(MemoryFiles& files, const config::ParseResult& first,
-                               const config::ParseResult& second) {
+std::vector<Ending> endings_of(MemoryFiles& files, const options::ParseResult& first,
+                               const options::ParseResult& second) {
     auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 60});
     std::vector<Ending> endings(2);
     std::vector<std::thread> threads;
@@ -90,11 +90,11 @@ INSTANTIATE_TEST_SUITE_P(All, AgreementOf, ::testing::ValuesIn(tasks::task_names
 });
 
 TEST_P(AgreementOf, EveryOptionThatDiffersIsNamedBeforeAnythingBegins) {
-    const config::ParseResult line = line_of(GetParam());
+    const options::ParseResult line = line_of(GetParam());
     std::size_t tried = 0;
     for (std::size_t i = 0; i < line.options.size(); ++i) {
-        config::ParseResult other = line;
-        config::Value& value = other.options[i].value;
+        options::ParseResult other = line;
+        options::Value& value = other.options[i].value;
         value = other_than(value, other.options[i].option->type);
         MemoryFiles files;
         const std::string flag(line.options[i].option->flag);
@@ -131,12 +131,12 @@ TEST(Agreement, OfManyOptionsTheFirstAreNamed) {
 
 TEST(Agreement, OtherCommandsAndTasksAreNamedFirst) {
     MemoryFiles files;
-    const config::ParseResult images = line_of("image-classification");
+    const options::ParseResult images = line_of("image-classification");
     const std::vector<Ending> tasks = endings_of(files, images, line_of("pretraining"));
     EXPECT_THAT(tasks[0].message, HasSubstr("these differ: command (train on rank 0, pretrain on rank 1), task (image-"
                                             "classification on rank 0, pretraining on rank 1), "));
-    const config::ParseResult evaluation =
-        parse("--dataset cifar-10 --generated-data --model-size 8", config::Command::validation);
+    const options::ParseResult evaluation =
+        parse("--dataset cifar-10 --generated-data --model-size 8", options::Command::validation);
     EXPECT_THAT(endings_of(files, images, evaluation)[1].message,
                 HasSubstr("command (train on rank 0, validation on rank 1)"));
 }
@@ -144,8 +144,8 @@ TEST(Agreement, OtherCommandsAndTasksAreNamedFirst) {
 TEST(Agreement, ValidationsThatShareSamplesAgreeToo) {
     MemoryFiles files;
     const std::string line = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 8 ";
-    const std::vector<Ending> endings = endings_of(files, parse(line, config::Command::validation),
-                                                   parse(line + "--repeat 2", config::Command::validation));
+    const std::vector<Ending> endings = endings_of(files, parse(line, options::Command::validation),
+                                                   parse(line + "--repeat 2", options::Command::validation));
     for (const Ending& ending : endings) {
         EXPECT_EQ(ending.error, ErrorKind::peers);
         EXPECT_THAT(ending.message, HasSubstr("--repeat"));
@@ -167,4 +167,4 @@ TEST(Agreement, OfRestoreLinesIsOnWhatTheyMean) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

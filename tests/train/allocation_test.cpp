@@ -14,7 +14,7 @@
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// oneDNN makes an execution context for every primitive that it runs; that is its own affair.
@@ -24,7 +24,7 @@ bool by_ourselves() {
 
 /// Returns the number of our own allocations in `steps` steps, after some steps that may make more.
 std::int64_t allocations_in_steps(const std::string& options, int steps) {
-    const config::Settings settings =
+    const options::Settings settings =
         parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --threads 1 --input-threads 1 --data-dir " +
               small_cifar() + " " + options)
             .settings;
@@ -85,4 +85,4 @@ INSTANTIATE_TEST_SUITE_P(
                       kProxyNet + " --batch-norm", "--mixup-alpha 0.4 --cutmix-lambda 0.6"));
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

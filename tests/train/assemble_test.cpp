@@ -13,12 +13,12 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr const char* kCifar = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 ";
 
-config::Settings settings(const std::string& options) {
+options::Settings settings(const std::string& options) {
     return parse(kCifar + options).settings;
 }
 
@@ -113,7 +113,7 @@ TEST(Assemble, EfficientnetFollowsTheOptions) {
 
 std::string network_error(const std::string& line) {
     return refusal_of(ErrorKind::usage, [&] {
-        const config::ParseResult parsed = parse(line);
+        const options::ParseResult parsed = parse(line);
         check_stages(tasks::row_of(parsed), parsed.settings);
     });
 }
@@ -164,7 +164,7 @@ TEST(Assemble, ImageNetIsNormalisedOnTheDeviceUnlessTheHostDoes) {
 TEST(Assemble, EightBitImagesOfCifarAreConvertedOnTheDevice) {
     const auto cpu = backend::make_cpu_backend();
     for (const std::string precision : {"16.16", "32.32"}) {
-        const config::Settings all = settings("--eight-bit-io --precision " + precision);
+        const options::Settings all = settings("--eight-bit-io --precision " + precision);
         const data::InputData data(data_settings(all, *cpu, 1), data::Split::train);
         const std::vector<data::Field> fields = data.fields(4);
         const TensorDesc& images = data::field_desc(fields, data::kImages);
@@ -206,7 +206,7 @@ TEST(AssembleUpdatePlan, SaysWhatTheUserAsksFor) {
 }
 
 TEST(AssembleUpdatePlan, TheDevicesOfTheMappingAreTheStages) {
-    config::Settings pretraining = settings("--pipeline --pipeline-splits a b c");
+    options::Settings pretraining = settings("--pipeline --pipeline-splits a b c");
     pretraining.training.device_mapping = {0, 1, 1, 0};
     EXPECT_EQ(update_plan(pretraining).devices, (std::vector<std::int32_t>{0, 1, 1, 0}));
 }
@@ -279,7 +279,7 @@ TEST(Assemble, LoaderStartsWhereItIsToldTo) {
 TEST(Assemble, TheLoaderOfATrainingHoldsTheBatchesInFlight) {
     const std::vector<data::Field> fields = data::image_fields({DType::f32, {32, 32, 3}});
     const auto loader = [&](const std::string& line) {
-        const config::Settings all = settings("--input-threads 1 --prefetch-depth 2 " + line);
+        const options::Settings all = settings("--input-threads 1 --prefetch-depth 2 " + line);
         return training_loader_settings(all, placement(all, *backend::make_cpu_backend()), fields, 120);
     };
     EXPECT_EQ(loader("").batches_ahead, 2);
@@ -296,7 +296,7 @@ TEST(Assemble, EveryConfigurationHasMicroBatchesThatItsScheduleTakes) {
         return name.find("base") != std::string::npos || name.ends_with("modification") ||
                name == "efficientnet_b4_g16_large_batch_size_high_throughput";
     };
-    for (const std::string& name : config::config_names({CNNTRAIN_SOURCE_DIR "/configs"})) {
+    for (const std::string& name : options::config_names({CNNTRAIN_SOURCE_DIR "/configs"})) {
         if (is_part(name)) continue;
         EXPECT_EQ(network_error("--config " + name + " --data-dir imagenet"), "") << name;
     }
@@ -337,4 +337,4 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -7,11 +7,11 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 double element(const FileSystem& files, const std::string& file) {
-    return checkpoint::load(files, "run/" + file + ".safetensors").tensors.at("all/fc1/bias").at(3);
+    return weights::load(files, "run/" + file + ".safetensors").tensors.at("all/fc1/bias").at(3);
 }
 
 TEST(Averaging, WritesAndValidatesTheAverages) {
@@ -50,4 +50,4 @@ TEST(Averaging, NeedsItsCheckpoints) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

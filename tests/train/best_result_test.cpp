@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -109,4 +109,4 @@ TEST(ClassCounts, AreRowsOfATable) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

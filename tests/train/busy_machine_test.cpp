@@ -4,7 +4,7 @@
 
 #include "support/matchers.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr Competition kCrowded{.others = 1.6, .queued_share = 0.7};
@@ -23,4 +23,4 @@ TEST(BusyMachineWarning, IsNotGivenWithoutAReason) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -5,7 +5,7 @@
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/task.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 using tasks::build_request;
 using tasks::data_settings;
@@ -20,4 +20,4 @@ using tasks::run_training;
 using tasks::run_validation;
 using tasks::training_graph;
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

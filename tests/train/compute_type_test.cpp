@@ -16,14 +16,14 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kMomentum = "--optimiser momentum --no-validation ";
 
 std::map<std::string, DType> types(const FileSystem& files) {
     std::map<std::string, DType> result;
-    for (const auto& [name, tensor] : checkpoint::load(files, "run/ckpt-40.safetensors").tensors)
+    for (const auto& [name, tensor] : weights::load(files, "run/ckpt-40.safetensors").tensors)
         result[name] = tensor.dtype();
     return result;
 }
@@ -89,12 +89,12 @@ TEST(ComputeType, OfACheckpointIsComparedWhenTheRunMoves) {
     if (!has_bf16_products()) GTEST_SKIP() << "no bfloat16 products here";
     MemoryFiles files;
     train(files, kMomentum + "--compute-type bf16", stop_after(13));
-    EXPECT_EQ(checkpoint::load(files, checkpoint::latest(files, "run")->path).metadata.at("arithmetic"), "bf16");
+    EXPECT_EQ(weights::load(files, weights::latest(files, "run")->path).metadata.at("arithmetic"), "bf16");
     ::testing::internal::CaptureStderr();
     const Outcome moved = restore(files, "--compute-type f32");
     EXPECT_EQ(moved.exit_code, 0);
     EXPECT_THAT(moved.console + ::testing::internal::GetCapturedStderr(), HasSubstr("--compute-type"));
-    EXPECT_EQ(checkpoint::load(files, checkpoint::latest(files, "run")->path).metadata.at("arithmetic"), "f32");
+    EXPECT_EQ(weights::load(files, weights::latest(files, "run")->path).metadata.at("arithmetic"), "f32");
 }
 
 TEST(ComputeType, IsSaidAndRecorded) {
@@ -119,4 +119,4 @@ TEST(ComputeType, Bf16WithoutItsInstructionsSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

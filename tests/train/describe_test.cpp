@@ -8,10 +8,10 @@
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
-TaskDescription described(const config::ParseResult& arguments) {
+TaskDescription described(const options::ParseResult& arguments) {
     return ImageClassification(arguments, *backend::make_cpu_backend(), 1).description();
 }
 
@@ -57,17 +57,17 @@ TEST(DryRun, TellsTheRingOfTheLoader) {
     EXPECT_THAT(text("--prefetch-depth 1"), HasSubstr("1 batch"));
     EXPECT_THAT(text("--mixup-alpha 0.2 --hostside-image-mixing"), HasSubstr("10.6"));
     EXPECT_THAT(text("--generated-data"), Not(HasSubstr("ring")));
-    const auto evaluation = [](config::Command command, const std::string& line) {
+    const auto evaluation = [](options::Command command, const std::string& line) {
         return dry_run_text(
             parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --compute-type bf16 " + line, command));
     };
-    EXPECT_THAT(evaluation(config::Command::validation, "--latency"), HasSubstr("1 batch"));
-    EXPECT_THAT(evaluation(config::Command::inference, "--iterations 5 --num-inference-thread 30"),
+    EXPECT_THAT(evaluation(options::Command::validation, "--latency"), HasSubstr("1 batch"));
+    EXPECT_THAT(evaluation(options::Command::inference, "--iterations 5 --num-inference-thread 30"),
                 HasSubstr("31 batches"));
 }
 
 TEST(DryRun, CountsTheImagesThatAreThere) {
-    const auto text = [](const std::string& line, config::Command command = config::Command::train) {
+    const auto text = [](const std::string& line, options::Command command = options::Command::train) {
         return dry_run_text(
             parse("--dataset cifar-10 --model-size 8 --micro-batch-size 8 --epochs 2 " + line, command));
     };
@@ -75,7 +75,7 @@ TEST(DryRun, CountsTheImagesThatAreThere) {
     EXPECT_THAT(there, HasSubstr(small_cifar()));
     EXPECT_THAT(there, HasSubstr("40 iterations, 2 epochs of 20 iterations"));
     EXPECT_THAT(there, HasSubstr("5 batches of 8"));
-    EXPECT_THAT(text("--data-dir " + small_cifar(), config::Command::validation), HasSubstr(", 37 validation images"));
+    EXPECT_THAT(text("--data-dir " + small_cifar(), options::Command::validation), HasSubstr(", 37 validation images"));
     EXPECT_THAT(text("--data-dir /nowhere"), HasSubstr("/nowhere"));
 }
 
@@ -88,20 +88,20 @@ TEST(DryRun, OfAnEndlessRunIsThereAtOnce) {
 }
 
 TEST(DryRun, NamesTheFilesThatARunWrites) {
-    const auto files = [](config::Command command, const std::string& line) {
+    const auto files = [](options::Command command, const std::string& line) {
         const std::string text = dry_run_text(
             parse("--dataset cifar-10 --data-dir /nowhere --model-size 8 --logs-path run " + line, command));
         return text.substr(text.find("\nFiles:"));
     };
-    const std::string train = files(config::Command::train, "--mlperf-logging");
+    const std::string train = files(options::Command::train, "--mlperf-logging");
     EXPECT_THAT(train, HasSubstr("events.out.tfevents"));
-    EXPECT_THAT(files(config::Command::train, "--no-validation --ckpts-per-epoch 0 --no-tensorboard"),
+    EXPECT_THAT(files(options::Command::train, "--no-validation --ckpts-per-epoch 0 --no-tensorboard"),
                 HasSubstr("run/: arguments.json, log.txt, training.csv\n"));
-    EXPECT_THAT(files(config::Command::validation, ""), HasSubstr("log.txt, validation.csv, events"));
-    EXPECT_THAT(files(config::Command::inference, ""), HasSubstr("log.txt, predictions.csv, events"));
-    EXPECT_THAT(files(config::Command::inference, "--iterations 3"),
+    EXPECT_THAT(files(options::Command::validation, ""), HasSubstr("log.txt, validation.csv, events"));
+    EXPECT_THAT(files(options::Command::inference, ""), HasSubstr("log.txt, predictions.csv, events"));
+    EXPECT_THAT(files(options::Command::inference, "--iterations 3"),
                 AllOf(HasSubstr("log.txt, validation.csv, events"), HasSubstr("cnntrain_exec")));
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

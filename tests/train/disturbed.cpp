@@ -22,10 +22,10 @@
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 Subject image_network() {
-    return {.command = config::Command::train,
+    return {.command = options::Command::train,
             .line = train_line("--seed 7 --epochs 0 --micro-batch-size 2 --precision 32.32 --logs-per-epoch 80"),
             .alone = " --iterations 2 --ckpts-per-epoch 80 --validate-every-updates 2 --keep-best loss",
             .together = " --iterations 2 --ckpts-per-epoch 20 --no-validation",
@@ -35,7 +35,7 @@ Subject image_network() {
 }
 
 Subject pretraining() {
-    return {.command = config::Command::pretrain,
+    return {.command = options::Command::pretrain,
             .line =
                 "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 "
                 "--intermediate-size 64 --max-position-embeddings 16 --use-qkv-split --no-use-cls-layer "
@@ -52,9 +52,9 @@ Subject pretraining() {
 
 Result result(const Subject& subject, const FileSystem& files, const std::string& folder) {
     Result result;
-    const auto last = checkpoint::latest(files, folder);
+    const auto last = weights::latest(files, folder);
     if (!last) return result;
-    for (const auto& [name, tensor] : checkpoint::load(files, last->path).tensors) {
+    for (const auto& [name, tensor] : weights::load(files, last->path).tensors) {
         const auto bytes = tensor.bytes();
         result.weights += name;
         result.weights.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -76,8 +76,8 @@ void expect_whole_files(const FileSystem& files, const std::string& folder) {
     for (const std::string& name : files.list(folder)) {
         const std::string path = folder + "/" + name;
         EXPECT_FALSE(finished_name(name)) << path << " is left over";
-        if (name.ends_with(checkpoint::kCheckpointSuffix)) {
-            EXPECT_NO_THROW(checkpoint::load(files, path)) << path;
+        if (name.ends_with(weights::kCheckpointSuffix)) {
+            EXPECT_NO_THROW(weights::load(files, path)) << path;
         } else if (name.ends_with(".json")) {
             EXPECT_TRUE(nlohmann::json::accept(read_text(files, path))) << path;
         }
@@ -89,7 +89,7 @@ std::string line_alone(const Subject& subject, const std::string& folder) {
 }
 
 bool is_restorable(const FileSystem& files, const std::string& folder) {
-    return exists(files, folder + "/arguments.json") && checkpoint::latest(files, folder);
+    return exists(files, folder + "/arguments.json") && weights::latest(files, folder);
 }
 
 namespace {
@@ -117,7 +117,7 @@ std::map<std::string, int> try_files(const Subject& subject, const InNewFolder& 
             expect_whole_files(whole, folder);
             const bool restores = is_restorable(whole, folder);
             const std::string again = restores ? "--restore-path " + folder : line(folder);
-            EXPECT_EQ(run_line(whole, restores ? config::Command::restore : subject.command, again).exit_code, 0);
+            EXPECT_EQ(run_line(whole, restores ? options::Command::restore : subject.command, again).exit_code, 0);
             EXPECT_EQ(result(subject, whole, folder), undisturbed);
         });
     });
@@ -239,4 +239,4 @@ void try_message_faults(const Subject& subject) {
     }
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -9,10 +9,10 @@
 #include "cnntrain/options/commands.h"
 #include "support/faults.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 struct Subject {
-    config::Command command;
+    options::Command command;
     std::string line;              // without --logs-path
     std::string alone;             // more options for one process
     std::string together;          // and for two ranks
@@ -53,4 +53,4 @@ void expect_whole_files(const FileSystem& files, const std::string& folder);
 /// True if a user would `restore`; otherwise the own line is given again.
 bool is_restorable(const FileSystem& files, const std::string& folder);
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

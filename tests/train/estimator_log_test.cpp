@@ -11,7 +11,7 @@
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// Squares of decayed weights: 9 + 16.
@@ -30,14 +30,14 @@ struct Said {
 };
 Said said(std::int64_t batches, std::vector<double> results) {
     MemoryFiles files;
-    checkpoint::Checkpoint checkpoint;
+    weights::Checkpoint checkpoint;
     checkpoint.iteration = 15625;
     checkpoint.tensors = weights();
-    const std::string path = checkpoint::checkpoint_path("run", checkpoint.iteration);
-    checkpoint::save(files, path, checkpoint);
+    const std::string path = weights::checkpoint_path("run", checkpoint.iteration);
+    weights::save(files, path, checkpoint);
     std::ostringstream out;
     metrics::Console console(out, {});
-    EstimatorLog log(0.08, {{path, "ckpt-15625", 15625}}, checkpoint::Edited::refused, files, console);
+    EstimatorLog log(0.08, {{path, "ckpt-15625", 15625}}, weights::Edited::refused, files, console);
     for (std::int64_t done = 1; done <= batches; ++done)
         log.on(metrics::Progress{.done = done, .total = batches});
     Said result{out.str(), ""};
@@ -70,4 +70,4 @@ TEST(EstimatorLog, TheWeightsLossIsOfWhatDecays) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -6,7 +6,7 @@
 #include "support/faulty_calls.h"
 #include "train/disturbed.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(Faults, OfADiskLoseNothing) {
@@ -39,4 +39,4 @@ TEST(Faults, OfMessagesEndAPretraining) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

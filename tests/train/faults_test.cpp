@@ -3,7 +3,7 @@
 
 #include "train/disturbed.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(Faults, OfFilesLoseNothing) {
@@ -23,4 +23,4 @@ TEST(Faults, OfMessagesEndBothRanks) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

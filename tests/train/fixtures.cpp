@@ -14,17 +14,17 @@
 #include "support/temporary_folder.h"
 #include "support/words.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// A folder that goes with the process.
 struct SmallCifar {
     SmallCifar() {
-        dataset_tools::GeneratedCifarSettings settings;
+        data::GeneratedCifarSettings settings;
         settings.folder = folder.path();
         settings.train_images = 160;
         settings.test_images = 37;
-        dataset_tools::write_generated_cifar(settings);
+        data::write_generated_cifar(settings);
     }
     test::TemporaryFolder folder;
 };
@@ -55,7 +55,7 @@ const std::string kCommon = " --dataset cifar-10 --model-size 8 --micro-batch-si
 
 }  // namespace
 
-config::ParseResult parse(const std::string& line, config::Command command) {
+options::ParseResult parse(const std::string& line, options::Command command) {
     return tasks::parse_command_line(command, test::words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
 }
 
@@ -71,19 +71,19 @@ std::string train_line(const std::string& options) {
 
 namespace {
 
-int run_parsed(const config::ParseResult& arguments, const Host& host) {
-    const bool restores = arguments.command == config::Command::restore;
+int run_parsed(const options::ParseResult& arguments, const Host& host) {
+    const bool restores = arguments.command == options::Command::restore;
     return restores ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
 }
 
 /// Runs a process as the command does: one that fails notifies the others.
-void run_process(Process& process, config::Command command, const std::string& line,
+void run_process(Process& process, options::Command command, const std::string& line,
                  std::shared_ptr<comm::Communicator> communicator) {
     if (process.connect) communicator = process.connect(std::move(communicator));
     std::ostringstream console;
     Host host = host_for(process.disk != nullptr ? *process.disk : process.files, console, process.stop);
     host.communicator = communicator;
-    config::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
+    options::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
     environment.launch = {communicator->size(), communicator->rank(), process.replicas};
     try {
         const std::vector<std::string> words = test::words(line + " " + process.options);
@@ -100,7 +100,7 @@ void run_process(Process& process, config::Command command, const std::string& l
 
 }  // namespace
 
-void run_together(std::vector<Process>& processes, config::Command command, const std::string& line) {
+void run_together(std::vector<Process>& processes, options::Command command, const std::string& line) {
     auto communicators = comm::make_thread_communicators(static_cast<int>(processes.size()), {.timeout_seconds = 60});
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < processes.size(); ++i)
@@ -110,18 +110,18 @@ void run_together(std::vector<Process>& processes, config::Command command, cons
 }
 
 void train_together(std::vector<Process>& processes, const std::string& options, const std::string& seed) {
-    run_together(processes, config::Command::train, train_line(seed + " " + options));
+    run_together(processes, options::Command::train, train_line(seed + " " + options));
 }
 
 void restore_together(std::vector<Process>& processes, const std::string& options) {
     for (Process& process : processes)
         process.disk = &processes.front().files;
-    run_together(processes, config::Command::restore, "--restore-path run " + options);
+    run_together(processes, options::Command::restore, "--restore-path run " + options);
     for (Process& process : processes)
         process.disk = nullptr;
 }
 
-Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+Outcome run_line(FileSystem& files, options::Command command, const std::string& line,
                  const std::function<bool()>& stop) {
     std::ostringstream console;
     const int exit_code = run_parsed(parse(line, command), host_for(files, console, stop));
@@ -129,7 +129,7 @@ Outcome run_line(FileSystem& files, config::Command command, const std::string& 
 }
 
 Outcome train(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    return run_line(files, config::Command::train, train_line("--seed 7 " + options), stop);
+    return run_line(files, options::Command::train, train_line("--seed 7 " + options), stop);
 }
 
 const MemoryFiles& trained_once(const std::string& options) {
@@ -140,13 +140,13 @@ const MemoryFiles& trained_once(const std::string& options) {
 }
 
 Outcome restore(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    return run_line(files, config::Command::restore, "--restore-path run " + options, stop);
+    return run_line(files, options::Command::restore, "--restore-path run " + options, stop);
 }
 
 Outcome validate(FileSystem& files, const std::string& options) {
     const std::string line = "--data-dir " + small_cifar() + kCommon + options;
     std::ostringstream console;
-    const int exit_code = run_validation(parse(line, config::Command::validation), host_for(files, console, {}));
+    const int exit_code = run_validation(parse(line, options::Command::validation), host_for(files, console, {}));
     return {exit_code, console.str()};
 }
 
@@ -154,12 +154,12 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
     const bool generated = options.find("--generated-data") != std::string::npos;
     const std::string line = (generated ? "" : "--data-dir " + small_cifar()) + kCommon + options;
     std::ostringstream console;
-    const int exit_code = run_inference(parse(line, config::Command::inference), host_for(files, console, stop));
+    const int exit_code = run_inference(parse(line, options::Command::inference), host_for(files, console, stop));
     return {exit_code, console.str()};
 }
 
 Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
-                     config::Command command) {
+                     options::Command command) {
     const std::string line = "--data-dir " + small_cifar() + kCommon + options;
     std::ostringstream console;
     const int exit_code = tasks::run_profile(parse(line, command), request, host_for(files, console, {}));
@@ -185,7 +185,7 @@ double last_number(const std::string& table) {
 }
 
 std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in) {
-    const auto checkpoint = checkpoint::load(files, checkpoint::checkpoint_path("run", iteration));
+    const auto checkpoint = weights::load(files, weights::checkpoint_path("run", iteration));
     std::string all;
     for (const auto& [name, tensor] : checkpoint.tensors) {
         if (name.ends_with(but_those_ending_in)) continue;
@@ -196,4 +196,4 @@ std::string weights(const FileSystem& files, std::int64_t iteration, const std::
     return all;
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -15,9 +15,9 @@
 #include "cnntrain/run/runs.h"
 #include "train/by_task.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
-config::ParseResult parse(const std::string& line, config::Command command = config::Command::train);
+options::ParseResult parse(const std::string& line, options::Command command = options::Command::train);
 
 /// A data set of 160 training and 37 test images, made once for all tests of the process.
 const std::string& small_cifar();
@@ -48,10 +48,10 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
 
 /// `profile` of a line with the same data and network.
 Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
-                     config::Command command = config::Command::train);
+                     options::Command command = options::Command::train);
 
 /// Runs a line of `command`, of any task, as it is.
-Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+Outcome run_line(FileSystem& files, options::Command command, const std::string& line,
                  const std::function<bool()>& stop = {});
 
 /// One process of several that run in threads.
@@ -70,7 +70,7 @@ struct Process {
 };
 
 /// run_line() of all of them together.
-void run_together(std::vector<Process>& processes, config::Command command, const std::string& line);
+void run_together(std::vector<Process>& processes, options::Command command, const std::string& line);
 /// train() of all of them together.
 void train_together(std::vector<Process>& processes, const std::string& options = "",
                     const std::string& seed = "--seed 7");
@@ -89,4 +89,4 @@ double last_number(const std::string& table);
 /// The tensors of a checkpoint as bytes.
 std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in = "\n");
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

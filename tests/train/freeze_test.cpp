@@ -6,13 +6,13 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// The variables of the network, without slots, that differ between the run's first and last checkpoint.
 std::vector<std::string> changed(const FileSystem& files) {
-    const auto first = checkpoint::load(files, "run/ckpt-0.safetensors").tensors;
-    const auto last = checkpoint::load(files, "run/ckpt-20.safetensors").tensors;
+    const auto first = weights::load(files, "run/ckpt-0.safetensors").tensors;
+    const auto last = weights::load(files, "run/ckpt-20.safetensors").tensors;
     std::vector<std::string> names;
     for (const auto& [name, tensor] : first) {
         const auto& other = last.at(name);
@@ -61,4 +61,4 @@ TEST(Freeze, APatternThatMatchesNothingIsRefusedBeforeAFolderIsMade) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -16,7 +16,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// A trained network, from whose weights the runs begin.
@@ -48,7 +48,7 @@ TEST_F(HeadTest, TheCheckpointHasTheAccuracyThatWasTold) {
                       ContainsRegex("Last layer: solved in [0-9.]+ s, L2 strength [0-9.e-]+ \\(the best of [0-9]+"),
                       HasSubstr("--restore-path"), Not(HasSubstr("iteration:"))));
     EXPECT_TRUE(exists(files_, "run/ckpt-0.safetensors"));
-    EXPECT_EQ(checkpoint::numbered_checkpoints(files_, "run").size(), 1);
+    EXPECT_EQ(weights::numbered_checkpoints(files_, "run").size(), 1);
     const double told = number_after(outcome.console, "held-out accuracy ");
     EXPECT_LT(number_after(outcome.console, "(loss "), std::log(10.0));  // of training; a blind head has log 10
     validate(files_, "--restore-path run/ckpt-0 --logs-path run");
@@ -75,10 +75,10 @@ TEST_F(HeadTest, TheSolvedLayerIsACandidateForTheBestWeights) {
     const std::string how = " --validate-every 1 --keep-best accuracy ";
     const std::string harmful = " --abs-learning-rate 1 --warmup-epochs 0 ";
     solve("--head-only" + harmful);
-    const auto solved = checkpoint::load(files_, "run/ckpt-0.safetensors");
+    const auto solved = weights::load(files_, "run/ckpt-0.safetensors");
     const auto expect_start_is_best = [&] {
         EXPECT_THAT(read_text(files_, "run/validation.csv"), ContainsRegex("[^\n]*\r?\nckpt-0,0,0"));
-        const auto best = checkpoint::load(files_, "run/ckpt-best.safetensors");
+        const auto best = weights::load(files_, "run/ckpt-best.safetensors");
         EXPECT_EQ(best.iteration, 0);
         EXPECT_THAT(best.tensors.at("all/fc1/weight").bytes(),
                     ::testing::ElementsAreArray(solved.tensors.at("all/fc1/weight").bytes()));
@@ -102,9 +102,9 @@ TEST_F(HeadTest, FeaturesAreReadAgainAsLongAsNothingChanges) {
                 ContainsRegex("computed anew: .*kept.cache has those of 1 view of each sample, not 3\n"));
     EXPECT_THAT(solve(cache + "--feature-views 2").console, HasSubstr("read from "));
     EXPECT_THAT(solve(cache + "--feature-views 2 --seed 8").console, HasSubstr("other seed of the views (7, now 8)"));
-    auto changed = checkpoint::load(files_, kStart);
+    auto changed = weights::load(files_, kStart);
     changed.tensors.at("all/stage0/conv0/weight").set(0, 0.25);
-    checkpoint::save(files_, kStart, changed);
+    weights::save(files_, kStart, changed);
     EXPECT_THAT(solve(cache).console, ContainsRegex("has those of other weights \\(crc32c [0-9a-f]+, now crc32c "));
     EXPECT_EQ(read_text(files_, "kept.cache").size(), file.size());
 }
@@ -112,11 +112,11 @@ TEST_F(HeadTest, FeaturesAreReadAgainAsLongAsNothingChanges) {
 /// Other classes are an axis of all its variables; any other difference is no network of the same kind.
 TEST_F(HeadTest, ALastLayerOfAnotherShapeIsRefused) {
     const auto begin_with = [&](const Shape& weight, const std::optional<Shape>& bias) {
-        auto changed = checkpoint::load(files_, kStart);
+        auto changed = weights::load(files_, kStart);
         changed.tensors.at("all/fc1/weight") = HostTensor({DType::f32, weight});
         changed.tensors.erase("all/fc1/bias");
         if (bias) changed.tensors.emplace("all/fc1/bias", HostTensor({DType::f32, *bias}));
-        checkpoint::save(files_, "changed.safetensors", changed);
+        weights::save(files_, "changed.safetensors", changed);
         MemoryFiles fresh;
         write_text(fresh, "changed.safetensors", read_text(files_, "changed.safetensors"));
         train(fresh, "--no-tensorboard --epochs 1 --init-path changed");
@@ -134,11 +134,11 @@ TEST_F(HeadTest, ALastLayerOfAnotherShapeIsRefused) {
 
 TEST_F(HeadTest, FeaturesThatAreNotFiniteAreRefused) {
     const auto begin_with = [&](const std::string& variable, double value) {
-        auto changed = checkpoint::load(files_, kStart);
+        auto changed = weights::load(files_, kStart);
         HostTensor& tensor = changed.tensors.at(variable);
         for (std::int64_t i = 0; i < tensor.elements(); ++i)
             tensor.set(i, value);
-        checkpoint::save(files_, "changed.safetensors", changed);
+        weights::save(files_, "changed.safetensors", changed);
         return message_of(ErrorKind::diverged,
                           [&] { train(files_, "--no-tensorboard --overwrite --head-only --init-path changed"); });
     };
@@ -198,8 +198,8 @@ TEST_F(HeadTest, ImpossibleLinesAreRefused) {
 
 TEST_F(HeadTest, SuspectsAreListedFromTheRunsFeatures) {
     solve("--head-only");
-    const config::ParseResult arguments =
-        tasks::restored_arguments(parse("--restore-path run", config::Command::restore), files_);
+    const options::ParseResult arguments =
+        tasks::restored_arguments(parse("--restore-path run", options::Command::restore), files_);
     std::ostringstream console;
     Host host;
     host.files = &files_;
@@ -220,4 +220,4 @@ TEST_F(HeadTest, SuspectsAreListedFromTheRunsFeatures) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -13,7 +13,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(Latencies, PercentilesAreLinearBetweenNeighbours) {
@@ -107,9 +107,9 @@ TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
             << other;
     }
     measure("--restore-path run/ckpt-2 --force-recompile --logs-path back");
-    auto checkpoint = checkpoint::load(files_, kCheckpoint);
+    auto checkpoint = weights::load(files_, kCheckpoint);
     checkpoint.tensors.at("all/fc1/weight").set(0, 0.5);
-    checkpoint::save(files_, kCheckpoint, checkpoint);
+    weights::save(files_, kCheckpoint, checkpoint);
     EXPECT_TRUE(rebuilt(measure("--restore-path run/ckpt-2 --logs-path changed")));
 }
 
@@ -204,4 +204,4 @@ TEST_F(InferenceTest, ValidationMeasuresLatencyWhenAsked) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -7,7 +7,7 @@
 
 #include "support/matchers.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 TEST(StatisticsWarning, NamesADecayForFewUpdates) {
@@ -70,4 +70,4 @@ TEST(DescentCheck, PointsOutALossThatRises) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

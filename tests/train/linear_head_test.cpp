@@ -14,7 +14,7 @@
 #include "run/features/neighbours.h"
 #include "run/features/products.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
@@ -252,4 +252,4 @@ TEST(Neighbours, AreTheNearestRows) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -6,14 +6,14 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(Masters, SixteenBitVariablesAreTheirRoundedCopies) {
     MemoryFiles files;
     train(files, "--optimiser momentum --offload-fp32-weight-copy --no-validation");
     for (const char* point : {"run/ckpt-0.safetensors", "run/ckpt-40.safetensors"}) {
-        const auto checkpoint = checkpoint::load(files, point);
+        const auto checkpoint = weights::load(files, point);
         const HostTensor& master = checkpoint.tensors.at("all/fc1/weight/fp32");
         const HostTensor& weight = checkpoint.tensors.at("all/fc1/weight");
         ASSERT_EQ(master.dtype(), DType::f32);
@@ -25,4 +25,4 @@ TEST(Masters, SixteenBitVariablesAreTheirRoundedCopies) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

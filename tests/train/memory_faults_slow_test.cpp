@@ -3,7 +3,7 @@
 
 #include "train/memory_trial.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 TEST(MemoryFaults, OfLargeBlocksLoseNothingOfAPretraining) {
@@ -23,4 +23,4 @@ TEST(MemoryFaults, OfSmallBlocksLoseNothingWithValidations) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -15,7 +15,7 @@
 #include "support/temporary_folder.h"
 #include "train/memory_trial.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// A training without validations, which memory_faults_slow_test.cpp has.
@@ -64,12 +64,12 @@ TEST(MemoryFaults, OfAFileLeaveNoTemporaryOne) {
 }
 
 TEST(MemoryFaults, OfACopiedOptionEndNothing) {
-    const std::vector<config::Value> values = {std::string("longer than what a string holds itself"),
-                                               std::vector<std::int64_t>{1}, std::vector<double>{0.5},
-                                               std::vector<std::string>{"a"}};
-    for (const config::Value& value : values)
-        try_every_allocation([&] { const std::vector<config::Value> copies(1, value); }, [] {});
+    const std::vector<options::Value> values = {std::string("longer than what a string holds itself"),
+                                                std::vector<std::int64_t>{1}, std::vector<double>{0.5},
+                                                std::vector<std::string>{"a"}};
+    for (const options::Value& value : values)
+        try_every_allocation([&] { const std::vector<options::Value> copies(1, value); }, [] {});
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -15,7 +15,7 @@
 #include "support/temporary_folder.h"
 #include "support/words.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr int kMemoryExitCode = 4;
@@ -46,7 +46,7 @@ void try_sizes(const Subject& subject, const test::Sizes& sizes, std::int64_t mo
     const test::TemporaryFolder whole;
     test::Fault none(0);
     const auto line = [&](const std::string& folder) {
-        return std::string(config::name(subject.command)) + " " + line_alone(subject, folder);
+        return std::string(options::name(subject.command)) + " " + line_alone(subject, folder);
     };
     run_command(line(whole / "first"), sizes, none);  // allocates what stays in the process
     const Ended ended = run_command(line(whole / "run"), sizes, none);
@@ -81,4 +81,4 @@ void try_small_blocks(const Subject& subject, int faults) {
     try_sizes(subject, {.most = kLargeBytes}, faults);
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

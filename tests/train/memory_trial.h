@@ -7,7 +7,7 @@
 
 #include "train/disturbed.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 /// Larger blocks are buffers, tensors and files.
 inline constexpr std::size_t kLargeBytes = std::size_t{64} << 10U;
@@ -22,4 +22,4 @@ void try_large_blocks(const Subject& subject);
 /// About `faults` of the others fail in turn, at equal distances.
 void try_small_blocks(const Subject& subject, int faults);
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kLast = 40;
@@ -63,4 +63,4 @@ TEST(Mixing, TheGraphFollowsTheOptions) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -13,7 +13,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kOften = "--validate-every 0.5 ";
@@ -54,7 +54,7 @@ std::vector<std::string> column(const FileSystem& files, const std::string& path
 
 std::string tensors_of(const FileSystem& files, const std::string& path) {
     std::string all;
-    for (const auto& [name, tensor] : checkpoint::load(files, path).tensors) {
+    for (const auto& [name, tensor] : weights::load(files, path).tensors) {
         const auto bytes = tensor.bytes();
         all += name;
         all.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -75,7 +75,7 @@ public:
 TEST(DuringTraining, AValidationThatFailsLosesNoUpdates) {
     NoRoomForClasses files;
     EXPECT_EQ(kind_of([&] { train(files, kOften); }), ErrorKind::storage);
-    EXPECT_EQ(checkpoint::latest(files, "run")->iteration, 10);
+    EXPECT_EQ(weights::latest(files, "run")->iteration, 10);
     files.has_room = true;
     EXPECT_EQ(restore(files).exit_code, 0);
     MemoryFiles whole;
@@ -141,7 +141,7 @@ TEST(DuringTraining, TheBestWeightsAreKeptUnderOneName) {
     for (std::size_t i = 2; i < rows.size(); ++i) {
         if (std::stod(rows[i].at(10)) < std::stod(rows[best].at(10))) best = i;
     }
-    const auto kept = checkpoint::load(files, kBest);
+    const auto kept = weights::load(files, kBest);
     EXPECT_EQ(std::to_string(kept.iteration), rows[best].at(1));
     EXPECT_THAT(kept.metadata.at("best"), HasSubstr(rows[best].at(1)));
     EXPECT_THAT(outcome.console, HasSubstr("Best weights: loss "));
@@ -177,7 +177,7 @@ TEST(EarlyStop, EndsTheTrainingAfterValidationsWithoutABetterResult) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.console, HasSubstr("30 of 40"));
     EXPECT_TRUE(exists(files, "run/ckpt-30.safetensors"));
-    EXPECT_EQ(checkpoint::load(files, kBest).iteration, 10);
+    EXPECT_EQ(weights::load(files, kBest).iteration, 10);
     EXPECT_THAT(column(files, "run/validation.csv", 1), ElementsAre("iteration", "10", "20", "30"));
 
     const auto before = results(files);
@@ -243,7 +243,7 @@ TEST(KilledRun, AfterAValidationRepeatsItsRow) {
     MemoryFiles whole;
     train(whole, kOften + "--keep-best accuracy");
     // The folder as a kill leaves it: rows and the best weights of updates whose checkpoint was not written.
-    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, "run")) {
+    for (const weights::Found& found : weights::numbered_checkpoints(files, "run")) {
         if (found.iteration > 20) files.remove(found.path);
     }
     files.append(kClasses, "ckpt-40,40,3");
@@ -285,7 +285,7 @@ TEST(SeveralProcesses, ValidateTogetherAndEndTogether) {
     EXPECT_THAT(column(files, "run/validation.csv", 1), ElementsAre("iteration", "10", "20"));
     EXPECT_THAT(column(files, "run/validation.csv", 6), ElementsAre("val_size", "37", "37"));
     EXPECT_EQ(table(files, kClasses).size(), 21U);
-    EXPECT_EQ(checkpoint::load(files, kBest).iteration, 10);
+    EXPECT_EQ(weights::load(files, kBest).iteration, 10);
     EXPECT_FALSE(exists(processes.back().files, kBest));
     EXPECT_FALSE(exists(processes.back().files, "run/validation.csv"));
 }
@@ -312,8 +312,8 @@ TEST(SeveralProcesses, KeepTheAverageAndResumeWithIt) {
 /// The average after all updates, by the formula, from the weights after each of them.
 std::vector<double> plain_average(const FileSystem& files, const std::string& variable, double decay) {
     std::vector<double> average;
-    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, "run")) {
-        const HostTensor weights = checkpoint::load(files, found.path).tensors.at(variable);
+    for (const weights::Found& found : weights::numbered_checkpoints(files, "run")) {
+        const HostTensor weights = weights::load(files, found.path).tensors.at(variable);
         if (average.empty()) {
             for (std::int64_t i = 0; i < weights.elements(); ++i)
                 average.push_back(weights.at(i));
@@ -348,8 +348,8 @@ TEST(WeightAverage, IsThatOfTheFormula) {
               "--no-validation --batch-norm --ema-decay 0.9 --epochs 1 --ckpts-per-epoch 20 "
               "--device-iterations 1 " +
                   stored.options);
-        EXPECT_EQ(checkpoint::numbered_checkpoints(files, "run").size(), 21U);
-        const auto result = checkpoint::load(files, "run/ckpt/weight_avg_ema.safetensors");
+        EXPECT_EQ(weights::numbered_checkpoints(files, "run").size(), 21U);
+        const auto result = weights::load(files, "run/ckpt/weight_avg_ema.safetensors");
         const std::string weight = "all/fc1/weight";
         expect_near(result.tensors.at(weight), plain_average(files, weight + stored.suffix, 0.9));
         const auto statistic = std::ranges::find_if(
@@ -431,4 +431,4 @@ TEST(Options, AskForValidationDuringTraining) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -11,7 +11,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 nlohmann::json arguments_in(const FileSystem& files, const std::string& path = "run/arguments.json") {
@@ -215,7 +215,7 @@ TEST(ExtendedRun, OfOtherCheckpointsMakesItsAveragesAnewToo) {
     EXPECT_EQ(accuracy_rows(files), before);
     files.remove("run/ckpt-20.safetensors");
     restore(files);
-    EXPECT_EQ(checkpoint::load(files, "run/ckpt/weight_avg_N_2.safetensors").metadata.at("averaged"),
+    EXPECT_EQ(weights::load(files, "run/ckpt/weight_avg_N_2.safetensors").metadata.at("averaged"),
               "ckpt-40.safetensors");
     EXPECT_EQ(accuracy_rows(files).size(), before.size());
 }
@@ -280,4 +280,4 @@ TEST(RecordedRun, OfAnEvaluationSaysHowLongItIs) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -16,7 +16,7 @@
 #include "support/errors.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -221,4 +221,4 @@ INSTANTIATE_TEST_SUITE_P(
                       Ranks{kPlain + " --batch-norm", 2, {kNever, 1, 2, kNever}, {1, 1, 2, 2}}));
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -3,7 +3,7 @@
 
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 struct Network {
@@ -35,4 +35,4 @@ INSTANTIATE_TEST_SUITE_P(All, EveryStaging,
                                            Network{kResnet50, "--precision 16.32 --batch-norm"}));
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

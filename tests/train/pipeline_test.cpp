@@ -15,7 +15,7 @@
 #include "train/fixtures.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr const char* kF32 = " --precision 32.32 ";
@@ -239,9 +239,9 @@ TEST(PipelineCopies, Of32BitsAccumulateAsStoredWeightsDo) {
     ASSERT_EQ(train(stored, one_update + "--precision 16.32").exit_code, 0);
     MemoryFiles copies;
     ASSERT_EQ(train(copies, one_update + "--offload-fp32-weight-copy").exit_code, 0);
-    const auto start = checkpoint::load(stored, "run/ckpt-0.safetensors");
-    const auto expected = checkpoint::load(stored, "run/ckpt-1.safetensors");
-    const auto copied = checkpoint::load(copies, "run/ckpt-1.safetensors");
+    const auto start = weights::load(stored, "run/ckpt-0.safetensors");
+    const auto expected = weights::load(stored, "run/ckpt-1.safetensors");
+    const auto copied = weights::load(copies, "run/ckpt-1.safetensors");
     // Scales and shifts of norms are read in 16 bits where the copy is 32 bits wide, so the two are close but not
     // equal.
     constexpr double kTolerance = 0.05;
@@ -268,4 +268,4 @@ TEST(PipelineDryRun, TellsStagesReplicasAndLanes) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -11,7 +11,7 @@
 #include "cnntrain/run/compile_request.h"
 #include "tasks/image_classification/reports.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 using graph::OpKind;
@@ -224,4 +224,4 @@ graph::Graph PointFitting::evaluation_graph(const std::vector<data::Field>& fiel
     return forward(fields);
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -13,7 +13,7 @@
 #include "cnntrain/run/task.h"
 #include "train/by_task.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 /// Points x in {-2..2}^3 with the target 3 x0 - 2 x1 + x2 + 20.
 class PointFitting final : public Task {
@@ -22,7 +22,7 @@ public:
     static constexpr std::int64_t kValidation = 19;
 
     /// Both must outlive the task.
-    PointFitting(const config::Settings& settings, const backend::Backend& backend)
+    PointFitting(const options::Settings& settings, const backend::Backend& backend)
         : settings_(settings), backend_(backend) {}
 
     const metrics::Columns& columns() const override;
@@ -45,15 +45,15 @@ public:
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
 
-    std::vector<Topic> dry_run_topics(config::Command) const override { return {{"Data", "64 points"}}; }
+    std::vector<Topic> dry_run_topics(options::Command) const override { return {{"Data", "64 points"}}; }
     std::vector<Topic> rate_topics(const schedule::RunPlan&) const override { return {}; }
     std::vector<data::Field> batch_fields(data::Split, std::int64_t samples) const override {
         return open(data::Split::train)->fields(samples);
     }
 
 private:
-    const config::Settings& settings_;
+    const options::Settings& settings_;
     const backend::Backend& backend_;
 };
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -10,7 +10,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 using nlohmann::json;
@@ -133,7 +133,7 @@ TEST(ProfiledLine, WritesToTheFolderThatIsNamed) {
 
 TEST(ProfiledLine, EvaluationsHaveNoUpdates) {
     MemoryFiles files;
-    for (const auto command : {config::Command::validation, config::Command::inference}) {
+    for (const auto command : {options::Command::validation, options::Command::inference}) {
         const Outcome outcome = profile_line(files, "", {.steps = 3, .folder = ""}, command);
         EXPECT_THAT(outcome.console, Not(ContainsRegex("update +update")));
     }
@@ -161,4 +161,4 @@ TEST(ProfiledLine, ATinyBatchIsNamed) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

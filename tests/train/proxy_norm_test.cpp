@@ -9,7 +9,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr const char* kProxy = "all/block2a/a/proxy";
@@ -41,8 +41,8 @@ class ProxyNormRun : public ::testing::TestWithParam<Stored> {};
 TEST_P(ProxyNormRun, KeepsTheStatisticsOfTheLearntRows) {
     MemoryFiles files;
     ASSERT_EQ(train(files, kProxyNet + " --epochs 1 --no-validation " + GetParam().options).exit_code, 0);
-    const auto first = checkpoint::load(files, "run/ckpt-0.safetensors").tensors;
-    const auto last = checkpoint::load(files, "run/ckpt-20.safetensors").tensors;
+    const auto first = weights::load(files, "run/ckpt-0.safetensors").tensors;
+    const auto last = weights::load(files, "run/ckpt-20.safetensors").tensors;
     const HostTensor& proxy = last.at(GetParam().variable);
     const std::int64_t channels = proxy.shape().at(3);
     double moved = 0;
@@ -109,4 +109,4 @@ TEST(ProxyNormBackends, LearnTheSame) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -20,7 +20,7 @@
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kSteps = 3;
@@ -45,7 +45,7 @@ graph::Graph renumbered(const graph::Graph& source) {
 }
 
 /// The training graph without fusions, which do not cross stages.
-graph::Graph training_graph_of(const config::Settings& settings, const backend::Backend& backend,
+graph::Graph training_graph_of(const options::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images, const Variant& variant) {
     nn::BuildRequest request = build_request(settings, backend, images);
     request.splits = variant.splits;
@@ -66,9 +66,10 @@ struct Numbers {
 
 /// Three updates of a narrow EfficientNet with dropout and drop-connect in 16 bits, rounded stochastically.
 Numbers run(const Variant& variant) {
-    const config::Settings settings = parse("--data-dir " + small_cifar() +
-                                            " --micro-batch-size 8 --precision 16.16 --optimiser momentum " + kProxyNet)
-                                          .settings;
+    const options::Settings settings =
+        parse("--data-dir " + small_cifar() + " --micro-batch-size 8 --precision 16.16 --optimiser momentum " +
+              kProxyNet)
+            .settings;
     const auto backend = backend::make_cpu_backend();
     const data::InputData data(data_settings(settings, *backend, 1), data::Split::train);
     const std::vector<data::Field> fields = data.fields(8);
@@ -104,4 +105,4 @@ TEST(RandomKeys, NumbersDoNotChangeWithThePartitionFurtherRewritesAndInputThread
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -17,7 +17,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
@@ -156,8 +156,8 @@ const std::string kNorms = kF32 + "--batch-norm --abs-learning-rate 0.001 ";
 /// Largest difference of the variables whose names end with `ending`, relative to the largest element of each.
 double largest_difference_of(const std::string& ending, const FileSystem& one, const FileSystem& other,
                              std::int64_t iteration) {
-    const auto a = checkpoint::load(one, checkpoint::checkpoint_path("run", iteration)).tensors;
-    const auto b = checkpoint::load(other, checkpoint::checkpoint_path("run", iteration)).tensors;
+    const auto a = weights::load(one, weights::checkpoint_path("run", iteration)).tensors;
+    const auto b = weights::load(other, weights::checkpoint_path("run", iteration)).tensors;
     double largest = -1;  // none was found
     for (const auto& [name, tensor] : a) {
         if (!name.ends_with(ending)) continue;
@@ -272,8 +272,8 @@ TEST(Ranks, AllWriteWhereThatIsAskedFor) {
     train_together(processes, kF32 + "--ckpt-all-instances true --log-all-instances true");
     expect_no_errors(processes);
     EXPECT_TRUE(exists(processes[1].files, "run-instance1/training.csv"));
-    const auto other = checkpoint::load(processes[1].files, checkpoint::checkpoint_path("run-instance1", 10));
-    const auto first = checkpoint::load(processes[0].files, checkpoint::checkpoint_path("run", 10));
+    const auto other = weights::load(processes[1].files, weights::checkpoint_path("run-instance1", 10));
+    const auto first = weights::load(processes[0].files, weights::checkpoint_path("run", 10));
     ASSERT_EQ(first.tensors.size(), other.tensors.size());
     for (const auto& [name, tensor] : first.tensors)
         EXPECT_TRUE(std::ranges::equal(tensor.bytes(), other.tensors.at(name).bytes())) << name;
@@ -295,7 +295,7 @@ TEST_P(RanksEnd, TogetherWhenOneIsAskedToStop) {
         EXPECT_FALSE(process.error) << process.message;
         EXPECT_EQ(process.outcome.exit_code, kInterruptedExitCode);
     }
-    EXPECT_TRUE(checkpoint::latest(processes[0].files, "run"));
+    EXPECT_TRUE(weights::latest(processes[0].files, "run"));
 }
 
 /// Six iterations of two processes, of which the last three are done by `second` of them.
@@ -468,4 +468,4 @@ TEST_P(RanksEnd, TogetherWhenTheyDiverge) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

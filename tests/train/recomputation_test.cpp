@@ -9,7 +9,7 @@
 #include "train/fixtures.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 struct Case {
@@ -79,7 +79,7 @@ TEST(NormRecomputationMemory, OfResnet50IsLess) {
 
 TEST(RecomputationMemory, IsLess) {
     const auto arena = [](const std::string& options) {
-        const config::Settings settings =
+        const options::Settings settings =
             parse("--generated-data --threads 1 --micro-batch-size 8 --precision 32.32 " + options).settings;
         const std::int64_t side = tasks::image_settings(settings).data.image_size;
         const std::vector<data::Field> fields =
@@ -97,4 +97,4 @@ TEST(RecomputationMemory, IsLess) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -7,7 +7,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr std::int64_t kLast = 40;
@@ -262,4 +262,4 @@ TEST(Restore, WithTheWeightsOfAnotherModelNamesAllDifferences) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -16,7 +16,7 @@
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 --threads 2 ";
@@ -24,7 +24,7 @@ const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 -
 /// The report of a training, compiled to run or only described.
 struct Reports {
     explicit Reports(const std::string& line) : arguments(parse(kSmall + line)) {
-        const config::Settings& settings = arguments.settings;
+        const options::Settings& settings = arguments.settings;
         const ImageClassification task(arguments, *backend, 1);
         const auto fields = task.batch_fields(data::Split::train, placement(settings, *backend).samples);
         const graph::Graph graph = task.training_graph(fields);
@@ -32,7 +32,7 @@ struct Reports {
         described = backend->describe(request).value();
         run = backend->compile(request)->report();
     }
-    config::ParseResult arguments;
+    options::ParseResult arguments;
     std::unique_ptr<backend::Backend> backend = backend::make_cpu_backend();
     backend::CompileReport described, run;
 };
@@ -116,7 +116,7 @@ TEST(Checkpoints, ThatAreKeptCount) {
 
 std::uint64_t tensor_bytes(const FileSystem& files, const std::string& path) {
     std::uint64_t bytes = 0;
-    for (const auto& [name, tensor] : checkpoint::load(files, path).tensors)
+    for (const auto& [name, tensor] : weights::load(files, path).tensors)
         bytes += tensor.desc().bytes();
     return bytes;
 }
@@ -128,11 +128,11 @@ TEST(Checkpoints, HaveTheSizesOfTheFiles) {
                                       "--precision 32.32 --ema-decay 0.9", "--precision 16.16 --ema-decay 0.9"}) {
         MemoryFiles files;
         train(files, often + options);
-        const config::ParseResult arguments =
+        const options::ParseResult arguments =
             parse("--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 8 " + often + options);
         const auto backend = backend::make_cpu_backend();
         const ImageClassification task(arguments, *backend, 1);
-        const config::Settings& settings = arguments.settings;
+        const options::Settings& settings = arguments.settings;
         const graph::Graph graph =
             task.training_graph(task.batch_fields(data::Split::train, placement(settings, *backend).samples));
         const CheckpointTotal total = checkpoint_total(graph, settings, task.plan(160));
@@ -193,4 +193,4 @@ TEST(DryRunEstimate, CanBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

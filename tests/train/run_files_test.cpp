@@ -5,7 +5,7 @@
 #include "cnntrain/base/error.h"
 #include "support/matchers.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "seed_specified": true})";
@@ -172,4 +172,4 @@ TEST(Rows, OfAveragesGoWithTheirFiles) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -10,10 +10,10 @@
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
-config::ParseResult arguments(const std::string& options) {
+options::ParseResult arguments(const std::string& options) {
     return parse("--dataset cifar-10 --generated-data " + options);
 }
 
@@ -106,4 +106,4 @@ TEST(Predictions, AreJsonLines) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

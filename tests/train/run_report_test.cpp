@@ -11,7 +11,7 @@
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 std::vector<std::string> event_files(const MemoryFiles& files) {
@@ -40,7 +40,7 @@ TEST(RunReport, NansAreCountedAndReported) {
     tensor.set(1, std::nan(""));
     tensor.set(2, std::nan(""));
     const std::map<std::string, HostTensor> tensors = {{"a", tensor}, {"b", HostTensor::of<float>({1}, {1})}};
-    const metrics::NanRow row = count_nans(7, checkpoint::source_of(tensors));
+    const metrics::NanRow row = count_nans(7, weights::source_of(tensors));
     EXPECT_EQ(row.iteration, 7);
     EXPECT_EQ(row.nan_count, 2);
     EXPECT_EQ(row.nan_variables, 1);
@@ -74,4 +74,4 @@ TEST(RunReport, WandbGetsTheRun) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

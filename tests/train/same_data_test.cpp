@@ -5,7 +5,7 @@
 #include "cnntrain/base/error.h"
 #include "support/matchers.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using data::Origin;
@@ -81,4 +81,4 @@ TEST(SameData, OfManyFilesTheFirstAreNamed) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -13,7 +13,7 @@
 #include "support/toy_graph.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 using ::testing::Field;
@@ -124,4 +124,4 @@ TEST(Stash, IsToldByStage) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -14,7 +14,7 @@
 #include "support/errors.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 constexpr int kRanks = 4;
@@ -90,4 +90,4 @@ TEST(SharedNorms, ALossOfOneRankThatIsNotFiniteEndsTheUpdateOfAll) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

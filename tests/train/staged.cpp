@@ -20,7 +20,7 @@
 #include "cnntrain/run/weights.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// Numbers of lanes that are tried.
@@ -94,14 +94,14 @@ void describe(const graph::Graph& graph, Trained& result) {
 /// Updates whose samples differ from each other.
 constexpr std::int64_t kUpdates = 2;
 
-config::Settings settings_of(const Shape& shape) {
+options::Settings settings_of(const Shape& shape) {
     return parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --input-threads 1 --threads " +
                  std::to_string(shape.division.lanes) + " --precision 32.32 --optimiser momentum --generated-data " +
                  shape.options)
         .settings;
 }
 
-std::vector<data::Field> fields_of(const config::Settings& settings, const backend::Backend& backend) {
+std::vector<data::Field> fields_of(const options::Settings& settings, const backend::Backend& backend) {
     const data::InputData input(data_settings(settings, backend, 1), data::Split::train);
     return input.fields(placement(settings, backend).samples);
 }
@@ -109,9 +109,9 @@ std::vector<data::Field> fields_of(const config::Settings& settings, const backe
 }  // namespace
 
 CompiledNet::CompiledNet(const Line& line) {
-    const config::ParseResult parsed =
+    const options::ParseResult parsed =
         parse("--generated-data --input-threads 1 --abs-learning-rate 0.01 --optimiser momentum " + line.options);
-    const config::Settings& settings = parsed.settings;
+    const options::Settings& settings = parsed.settings;
     check_stages(tasks::row_of(parsed), settings);
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
@@ -124,7 +124,7 @@ CompiledNet::CompiledNet(const Line& line) {
 }
 
 CompiledNet::CompiledNet(const Shape& shape) {
-    const config::Settings settings = settings_of(shape);
+    const options::Settings settings = settings_of(shape);
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
     nn::BuildRequest network = build_request(settings, *backend, data::field_desc(fields, data::kImages));
@@ -289,4 +289,4 @@ double distance(const std::map<std::string, HostTensor>& one, const std::map<std
     return largest;
 }
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

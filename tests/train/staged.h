@@ -18,7 +18,7 @@
 #include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/pipeline.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 
 /// Options of a train line; the data are made up. Everything else is what a training does: checks, graph, plan.
 struct Line {
@@ -139,4 +139,4 @@ void expect_accumulation(const StagedNet& net, const std::string& options, const
 /// The largest distance between two tensors of the same name, as a share of the first one's largest element.
 double distance(const std::map<std::string, HostTensor>& one, const std::map<std::string, HostTensor>& other);
 
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -8,7 +8,7 @@
 #include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 using schedule::PipelineSchedule;
@@ -131,4 +131,4 @@ TEST(DividedUpdate, NamesTheFirstValueThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -10,7 +10,7 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 const std::string kLars = "--optimiser LARS --lars-weight-decay 1e-4 --abs-learning-rate 0.5 --no-validation ";
@@ -28,8 +28,8 @@ TEST_P(StoredTypes, OfVariablesAreThoseOfTheirSlots) {
     const Case& row = GetParam();
     MemoryFiles files;
     ASSERT_EQ(train(files, kLars + row.options).exit_code, 0);
-    const auto before = checkpoint::load(files, "run/ckpt-0.safetensors").tensors;
-    const auto after = checkpoint::load(files, "run/ckpt-40.safetensors").tensors;
+    const auto before = weights::load(files, "run/ckpt-0.safetensors").tensors;
+    const auto after = weights::load(files, "run/ckpt-40.safetensors").tensors;
     int forced = 0;
     int others = 0;
     int slots = 0;
@@ -73,8 +73,8 @@ TEST(StoredTypesInCheckpoints, AreWidenedOnRequestAndResumeExactly) {
     train(stopped, wide, stop_after(13));
     EXPECT_EQ(restore(stopped).exit_code, 0);
     EXPECT_EQ(loss_rows(stopped), loss_rows(whole));
-    const auto own = checkpoint::load(whole, "run/ckpt-40.safetensors").tensors;
-    const auto widened = checkpoint::load(stopped, "run/ckpt-40.safetensors").tensors;
+    const auto own = weights::load(whole, "run/ckpt-40.safetensors").tensors;
+    const auto widened = weights::load(stopped, "run/ckpt-40.safetensors").tensors;
     ASSERT_EQ(own.size(), widened.size());
     for (const auto& [name, tensor] : own) {
         EXPECT_EQ(tensor.dtype(), DType::bf16) << name;
@@ -99,4 +99,4 @@ TEST(StoredTypesFilters, ThatMeetInOneVariableAreRefused) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

@@ -17,7 +17,7 @@
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 /// Eight updates per epoch, host steps of two.
@@ -35,7 +35,7 @@ Outcome fit(FileSystem& files, const std::string& options = "", const std::funct
     host.stop_requested = stop;
     const auto backend = make_backend(arguments.settings.run.backend);
     const PointFitting task(arguments.settings, *backend);
-    const int exit_code = cnntrain::train::train(task, *backend, run_start(arguments, host), host);
+    const int exit_code = cnntrain::run::train(task, *backend, run_start(arguments, host), host);
     return {exit_code, console.str()};
 }
 
@@ -170,4 +170,4 @@ TEST(OwnTask, IsNoBenchmarkOfMlperf) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

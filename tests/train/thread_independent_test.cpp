@@ -9,7 +9,7 @@
 #include "cnntrain/weights/folder.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 class ThreadIndependent : public ::testing::TestWithParam<std::string> {};
@@ -20,7 +20,7 @@ TEST_P(ThreadIndependent, RunsEndWithTheSameBits) {
         MemoryFiles files;
         const std::string options = GetParam() + " --no-validation --epochs 0.2 --thread-independent --threads ";
         ASSERT_EQ(train(files, options + std::to_string(threads)).exit_code, 0);
-        const std::string now = weights(files, checkpoint::latest(files, "run")->iteration);
+        const std::string now = weights(files, weights::latest(files, "run")->iteration);
         if (expected.empty()) expected = now;
         EXPECT_TRUE(now == expected) << threads << " threads";
     }
@@ -40,8 +40,8 @@ TEST(ThreadIndependentSums, AreThoseOfTheUsualWay) {
     const std::string options = "--precision 32.32 --no-validation --epochs 0.05 --abs-learning-rate 1e-3 ";
     ASSERT_EQ(train(usual, options).exit_code, 0);
     ASSERT_EQ(train(exact, options + "--thread-independent").exit_code, 0);
-    const auto a = checkpoint::load(usual, "run/ckpt-1.safetensors").tensors;
-    for (const auto& [name, tensor] : checkpoint::load(exact, "run/ckpt-1.safetensors").tensors) {
+    const auto a = weights::load(usual, "run/ckpt-1.safetensors").tensors;
+    for (const auto& [name, tensor] : weights::load(exact, "run/ckpt-1.safetensors").tensors) {
         const auto other = std::as_const(a.at(name)).as<float>();
         const auto own = tensor.as<float>();
         for (std::size_t i = 0; i < own.size(); ++i)
@@ -50,4 +50,4 @@ TEST(ThreadIndependentSums, AreThoseOfTheUsualWay) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

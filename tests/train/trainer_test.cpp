@@ -10,12 +10,12 @@
 #include "support/matchers.h"
 #include "train/fixtures.h"
 
-namespace cnntrain::train::testing {
+namespace cnntrain::run::testing {
 namespace {
 
 std::vector<std::string> checkpoints(const FileSystem& files) {
     std::vector<std::string> names;
-    for (const auto& found : checkpoint::find_checkpoints(files, "run"))
+    for (const auto& found : weights::find_checkpoints(files, "run"))
         names.push_back(found.name);
     return names;
 }
@@ -113,8 +113,8 @@ TEST(Train, AStoppedRunWithoutLogsSaysWhichOptionContinuesIt) {
 TEST(Train, OnlyTheFilteredVariablesChange) {
     MemoryFiles files;
     train(files, "--variable-filter fc1 --no-validation --precision 32.32");
-    const auto before = checkpoint::load(files, "run/ckpt-0.safetensors");
-    const auto after = checkpoint::load(files, "run/ckpt-40.safetensors");
+    const auto before = weights::load(files, "run/ckpt-0.safetensors");
+    const auto after = weights::load(files, "run/ckpt-40.safetensors");
     for (const auto& [name, tensor] : before.tensors) {
         if (name.find("moving_") != std::string::npos) continue;
         const auto old_bytes = tensor.bytes();
@@ -129,8 +129,8 @@ TEST(Train, StartsFromTheWeightsOfInitPath) {
     train(files, "--optimiser momentum --no-validation");
     Outcome second = train(files, "--init-path run/ckpt-40 --logs-path second --no-validation --seed 8");
     EXPECT_EQ(second.exit_code, 0);
-    const auto source = checkpoint::load(files, "run/ckpt-40.safetensors");
-    const auto start = checkpoint::load(files, "second/ckpt-0.safetensors");
+    const auto source = weights::load(files, "run/ckpt-40.safetensors");
+    const auto start = weights::load(files, "second/ckpt-0.safetensors");
     const std::string name = "all/fc1/weight";
     EXPECT_TRUE(std::ranges::equal(source.tensors.at(name).bytes(), start.tensors.at(name).bytes()));
     EXPECT_FALSE(start.tensors.contains(name + "/Momentum"));
@@ -207,4 +207,4 @@ TEST(Validation, OfNothingSaysSo) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train::testing
+}  // namespace cnntrain::run::testing

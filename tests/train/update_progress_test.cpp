@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 class FourSamples final : public data::BatchSource {
@@ -60,4 +60,4 @@ TEST(UpdateProgress, LeavesWhatAnEarlierProcessDidOutOfTheRate) {
 }
 
 }  // namespace
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

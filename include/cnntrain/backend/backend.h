@@ -115,7 +115,7 @@ struct CompileReport {
 /// Names of the scalars that a graph may have. "step" is the number of the update, from 1.
 inline constexpr std::array<std::string_view, 3> kScalarNames = {"learning_rate", "step", "loss_scaling"};
 /// Values of scalars in the order of kScalarNames.
-using ScalarValues = std::array<float, kScalarNames.size()>;
+using ScalarValues = std::array<double, kScalarNames.size()>;
 /// The position of a graph's scalar in kScalarNames. Error(internal) for another name, which compile() refuses.
 std::size_t scalar_position(std::string_view name);
 
@@ -125,9 +125,7 @@ struct StepScalars {
     std::int64_t iteration = 0;  // weight updates before this one; also keys the random numbers
     double loss_scaling = 1;     // by which the graph multiplies the loss and divides the gradients
 
-    ScalarValues values() const {
-        return {static_cast<float>(learning_rate), static_cast<float>(iteration + 1), static_cast<float>(loss_scaling)};
-    }
+    ScalarValues values() const { return {learning_rate, static_cast<double>(iteration + 1), loss_scaling}; }
 };
 
 /// The result of one weight update, or of the batches of an evaluation. With several ranks, sums, samples and flags are

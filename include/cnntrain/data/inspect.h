@@ -10,7 +10,7 @@
 
 #include "cnntrain/data/feature_type.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 // Progress of a long read of data files.
 
@@ -20,25 +20,25 @@ using ReadProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t 
 /// One key of tf.Examples.
 struct FeatureReport {
     std::array<std::int64_t, 4> records_by_type{};  // by FeatureType; only one type in an undamaged file
-    data::Range<std::int64_t> list_length;          // number of values per record
-    data::Range<std::int64_t> value_bytes;          // size of each value, if the type is bytes
-    data::Range<std::int64_t> integers;             // values
-    data::Range<double> floats;                     // finite values only
+    Range<std::int64_t> list_length;                // number of values per record
+    Range<std::int64_t> value_bytes;                // size of each value, if the type is bytes
+    Range<std::int64_t> integers;                   // values
+    Range<double> floats;                           // finite values only
 
     std::int64_t records() const;
-    data::FeatureType type() const;  // type in most records
+    FeatureType type() const;  // type in most records
 };
 
 /// Statistics from the JPEG headers; images are not decoded.
 struct ImageReport {
-    data::Range<std::int64_t> height;
-    data::Range<std::int64_t> width;
+    Range<std::int64_t> height;
+    Range<std::int64_t> width;
     std::int64_t grey = 0;
     std::int64_t inks = 0;  // CMYK or YCCK
     std::int64_t progressive = 0;
-    std::int64_t not_jpeg = 0;        // not JPEG, or with an unreadable header
-    data::Range<std::int64_t> boxes;  // per image
-    std::int64_t without_box = 0;     // number of images
+    std::int64_t not_jpeg = 0;     // not JPEG, or with an unreadable header
+    Range<std::int64_t> boxes;     // per image
+    std::int64_t without_box = 0;  // number of images
 };
 
 /// A set of files: the shards of one split, the batches of one split, or one file.
@@ -48,8 +48,8 @@ struct SetReport {
     std::int64_t files = 0;
     std::int64_t bytes = 0;  // total size of the files
     std::int64_t records = 0;
-    data::Range<std::int64_t> record_bytes;  // payloads
-    std::int64_t median_record_bytes = 0;    // the lower one if there are two
+    Range<std::int64_t> record_bytes;      // payloads
+    std::int64_t median_record_bytes = 0;  // the lower one if there are two
     std::map<std::string, FeatureReport, std::less<>> features;
     std::int64_t other_features = 0;              // keys (per record) beyond the first kMostKeys distinct ones
     std::map<std::int64_t, std::int64_t> labels;  // number of records by label
@@ -75,4 +75,4 @@ struct InspectSettings {
 /// is neither TFRecord nor CIFAR.
 std::vector<SetReport> inspect(const InspectSettings& settings);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

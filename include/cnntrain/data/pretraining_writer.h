@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// Settings for cutting sequences from documents and masking them.
 struct InstanceSettings {
@@ -74,4 +74,4 @@ struct PretrainingWriterResult {
 PretrainingWriterResult write_pretraining_records(const PretrainingWriterSettings& settings,
                                                   const PretrainingWriterEvents& events = {});
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

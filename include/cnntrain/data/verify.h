@@ -8,7 +8,7 @@
 
 #include "cnntrain/data/inspect.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 enum class Fault {
     missing_file,     // a shard of a "-of-" set, or a CIFAR batch
@@ -60,4 +60,4 @@ struct VerifyResult {
 /// lengths as in the file's first record, and values that some model accepts. Other records must be tf.Examples.
 VerifyResult verify(const VerifySettings& settings);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

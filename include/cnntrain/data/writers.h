@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 struct GeneratedCifarSettings {
     std::string folder;  // files are written to <folder>/cifar-10-batches-bin
@@ -114,4 +114,4 @@ struct ImagenetWriterResult {
 ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& settings,
                                               const ConversionEvents& events = {});
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

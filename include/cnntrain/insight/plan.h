@@ -37,7 +37,7 @@ struct PlanSettings {
 /// Prints the plan of a `train` command line: its stages, or the prediction for several processes. Needs neither its
 /// data nor its checkpoints. Throws Error(usage) for splits or a number of stages that the network does not have, for a
 /// profile of something else, and for a memory limit that no splits satisfy; Error(data) for a damaged profile.
-void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
-                   const train::Host& host);
+void plan_training(const run::TaskRow& row, const options::ParseResult& line, const PlanSettings& settings,
+                   const run::Host& host);
 
 }  // namespace cnntrain::plan

@@ -53,7 +53,7 @@ struct PoprunRequest {
     Verbosity verbosity = Verbosity::notices;
     bool print_topology = false;
     bool dry_run = false;
-    std::optional<config::HelpWish> help;
+    std::optional<options::HelpWish> help;
     bool version = false;
     std::string version_format = "text";
     std::vector<std::string> program;  // with its arguments; empty only for help and version
@@ -68,7 +68,7 @@ struct PoprunRequest {
 PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const FileSystem& files);
 
 /// `called`: the program name as the user typed it.
-config::HelpPage poprun_page(const std::string& called);
+options::HelpPage poprun_page(const std::string& called);
 
 /// Writes the settings to the file that the request names, if any. Throws Error(usage) like
 /// check_outputs().

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 enum class Command : std::uint8_t {
     train,
@@ -56,4 +56,4 @@ std::string_view why_not_here(std::string_view script);
 /// this program (GroupBERT, SQuAD, GLUE); otherwise "".
 std::string_view missing_part(std::string_view name);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -7,7 +7,7 @@
 
 #include "cnntrain/options/task_options.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// A line in this program's own words.
 struct OwnWords {
@@ -26,4 +26,4 @@ std::vector<std::string> meanings_of_habit(std::string_view name);
 /// The command that another program's word stands for; "" for any other word.
 std::string_view command_of_habit(std::string_view word);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

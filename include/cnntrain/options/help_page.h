@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// Title of the group of options that only steer IPUs, in every command.
 inline constexpr std::string_view kIpuGroup = "IPU";
@@ -73,4 +73,4 @@ std::string paragraph(const std::string& text);
 /// does not have, naming the nearest one.
 std::string help_text(const HelpPage& page, const HelpWish& wish);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// Number of words that a flag takes as its value. A word joined to the flag (--flag=word) counts as one of them.
 enum class Takes : std::uint8_t {
@@ -63,4 +63,4 @@ std::int64_t whole_number(const std::string& name, std::string_view word, std::i
 /// Empty unless the whole word is a number.
 std::optional<double> decimal_number(std::string_view word);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

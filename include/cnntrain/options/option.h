@@ -18,7 +18,7 @@
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/settings.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 // Option values and their sources.
 
@@ -93,7 +93,7 @@ template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
-template <> const std::vector<std::string_view>& names<train::Metric>();
+template <> const std::vector<std::string_view>& names<run::Metric>();
 
 /// The enumerator with exactly this spelling.
 template <typename E> std::optional<E> named(std::string_view spelling) {
@@ -360,4 +360,4 @@ std::vector<Option> concatenated(std::vector<std::vector<Option>> parts);
 /// `rows` with `more` inserted after the row with this flag. Error(internal) if there is none.
 std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

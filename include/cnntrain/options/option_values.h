@@ -10,7 +10,7 @@
 
 #include "cnntrain/options/option.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 struct ResolvedOption {
     const Option* option;
@@ -64,4 +64,4 @@ private:
     std::map<std::string, std::size_t, std::less<>> index_;
 };
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

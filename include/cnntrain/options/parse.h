@@ -22,7 +22,7 @@
 #include "cnntrain/options/settings.h"
 #include "cnntrain/options/task_options.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// Inputs of parsing in addition to the command line.
 struct Environment {
@@ -120,4 +120,4 @@ ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view
 /// the micro-batches of a weight update are divided among accumulation steps, replicas and processes.
 std::string numerics_fingerprint(const ParseResult& result);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

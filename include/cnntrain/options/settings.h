@@ -20,7 +20,7 @@
 #include "cnntrain/graph/settings.h"
 #include "cnntrain/parallel/settings.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Use of this machine by the run.
 struct RunSettings {
@@ -123,9 +123,9 @@ struct LoggingSettings {
     std::int64_t profile_steps = 10;      // how many
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// The spelling in flags, configurations and files: "resnet", "cifar-10", "16.32", "polynomial_decay_lr", ...
 std::string_view name(backend::BackendKind value);
@@ -136,7 +136,7 @@ std::string_view name(nn::Precision value);
 std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
 std::string_view name(graph::UpdateRule value);
-std::string_view name(train::Metric value);
+std::string_view name(run::Metric value);
 
 /// Base class of a task's own settings.
 struct OwnSettings {
@@ -181,18 +181,18 @@ constexpr bool is_any_ipu(std::string_view word) {
 }
 
 struct Settings {
-    train::RunSettings run;
-    train::MainSettings main;
-    train::TrainingSettings training;
-    train::HeadSettings head;
+    run::RunSettings run;
+    run::MainSettings main;
+    run::TrainingSettings training;
+    run::HeadSettings head;
     optim::OptimiserSettings optimiser;
-    train::CheckpointSettings checkpoint;
-    train::ValidationSettings validation;
-    train::DeviceSettings device;
-    train::LoggingSettings logging;
+    run::CheckpointSettings checkpoint;
+    run::ValidationSettings validation;
+    run::DeviceSettings device;
+    run::LoggingSettings logging;
     comm::CommSettings comm;
     backend::IpuSettings ipu;
     TaskSettings task;
 };
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

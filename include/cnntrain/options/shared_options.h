@@ -7,7 +7,7 @@
 
 #include "cnntrain/options/option.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 // The groups, in the order of the help text; one source file each.
 std::vector<Option> shared_main_options();
@@ -26,4 +26,4 @@ std::vector<Option> shared(std::initializer_list<std::string_view> flags);
 /// The rows for a task with a single command: that command accepts all of them, and they all have an effect in it.
 std::vector<Option> for_one_command(std::vector<Option> rows);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -10,7 +10,7 @@
 #include "cnntrain/options/option_values.h"
 #include "cnntrain/options/settings.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 struct TaskOptions;
 struct Environment;
@@ -96,4 +96,4 @@ struct Rule {
 };
 void check_rules(const std::vector<Rule>& rules, Resolution& run);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

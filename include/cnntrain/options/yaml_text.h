@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/error.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// The text of a file of at most 1 MB, checked by check_yaml(). Throws Error(data) if the file cannot be read, and
 /// check_yaml()'s Error(kind) otherwise; both name the file.
@@ -17,4 +17,4 @@ std::string yaml_text(const std::string& file, ErrorKind kind);
 /// levels.
 void check_yaml(std::string_view text, ErrorKind kind);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

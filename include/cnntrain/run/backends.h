@@ -11,7 +11,7 @@
 #include "cnntrain/graph/settings.h"
 #include "cnntrain/options/settings.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Null if the program was built without the backend.
 std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind);
@@ -42,4 +42,4 @@ inline constexpr std::string_view kEmulatorNotice =
 /// One line each: processor and instruction sets; cores and threads; backend; what would make runs faster.
 std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

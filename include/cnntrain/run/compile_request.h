@@ -17,44 +17,44 @@
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The update plan of a training run in this process, with one update per call.
-schedule::UpdatePlan update_plan(const config::Settings& settings);
+schedule::UpdatePlan update_plan(const options::Settings& settings);
 /// Settings of a training run that only the CPU backend uses.
-backend::CpuSettings cpu_settings(const config::Settings& settings);
+backend::CpuSettings cpu_settings(const options::Settings& settings);
 /// Settings of a training run that only the IPU backend uses.
-backend::IpuSettings ipu_settings(const config::Settings& settings);
+backend::IpuSettings ipu_settings(const options::Settings& settings);
 /// IPUs of each replica of a plan.
 std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan);
 /// Describes the IPUs of a plan: "4, emulated: 2 replicas of 2 IPUs, 2 stages each".
 std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated);
 /// Plans how the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot
 /// follow, such as lanes without work.
-schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);
+schedule::Placement placement(const options::Settings& settings, const backend::Backend& backend);
 
 /// Request for a graph that is only evaluated. `fields`: of the source that feeds the graph. `seed`: for stochastic
 /// rounding and dropout.
-backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
+backend::CompileRequest compile_request(const graph::Graph& graph, const options::Settings& settings,
                                         std::vector<data::Field> fields, std::uint64_t seed);
 /// Request for a graph that is trained, with update_plan().
-backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
+backend::CompileRequest training_request(const graph::Graph& graph, const options::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed);
 
 /// The connection of a training run to its other processes.
-backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
+backend::Peers peers(const options::Settings& settings, comm::Communicator& communicator);
 
 // Batches, length and pipeline stages of a training run.
 
 /// The batches of one process.
-schedule::BatchPlan batch_plan(const config::Settings& settings);
+schedule::BatchPlan batch_plan(const options::Settings& settings);
 /// `samples`: number of training samples. Throws Error(usage) like schedule::make_run_plan().
-schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t samples);
+schedule::RunPlan run_plan(const options::Settings& settings, std::int64_t samples);
 
 /// Throws Error(usage) for splits that are not functions of the network (naming the nearest), that are out of order or
 /// that do not match --shards; for a number of micro-batches that the pipeline schedule cannot run; and for anything
 /// that the backend's placement() refuses. An evaluation has no stages.
-void check_stages(const TaskRow& task, const config::Settings& settings);
+void check_stages(const TaskRow& task, const options::Settings& settings);
 
 // Extends a forward graph to a whole weight update.
 
@@ -70,14 +70,14 @@ struct LossTerm {
 /// Adds a whole weight update to a forward graph, as the settings ask: loss scaling, recomputation, gradients,
 /// optimiser, moving averages, and the rewrites that the backend wants. The loss scale is a scalar input of the
 /// graph.
-graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const options::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
 /// `loss`: name of the output that is summed over a micro-batch's samples.
-graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
+graph::Graph with_update(graph::Graph forward, std::string_view loss, const options::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
 
 /// The optimiser's settings for the run's batches.
-optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend,
+optim::UpdateSettings update_settings(const options::Settings& settings, const backend::Backend& backend,
                                       double moving_average_decay = kMovingAverageDecay);
 
 /// All variables of a graph by name: the contents of its checkpoint.
@@ -86,4 +86,4 @@ std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
 /// probably a typing error.
 void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings& settings);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -7,7 +7,7 @@
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Set to "off", it leaves out the estimates of a training's memory and time, which take up to a second or two.
 inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
@@ -19,9 +19,9 @@ inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
 /// are compared as the run does.
 /// Throws the run's error where the run would be refused before it opens its data, for other data than the resumed
 /// run's, and for a graph that the backend cannot compile.
-std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments);
+std::string dry_run_text(const TaskRow& row, const options::ParseResult& arguments);
 
 /// Prints dry_run_text() in rank 0's process. Errors are those of the run's ranks.
-void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
+void print_dry_run(const TaskRow& row, const options::ParseResult& arguments, const Host& host);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

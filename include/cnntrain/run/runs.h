@@ -18,7 +18,7 @@
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// An error that all processes of a run encounter with the same message, so that printing it once is enough. All
 /// processes throw it while they are still connected.
@@ -69,34 +69,34 @@ inline bool is_first(const Host& host) {
 
 /// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs. The
 /// ranks of a run exchange this first, because all else may depend on every option.
-void agree_on_options(const config::ParseResult& arguments, const Host& host);
+void agree_on_options(const options::ParseResult& arguments, const Host& host);
 
 /// `train`: trains, then validates the run's checkpoints. Returns the exit code of the process: 0, or
 /// kInterruptedExitCode after a requested stop, for which a checkpoint was written. Throws Error(diverged) if the loss
 /// becomes non-finite (unless disabled), Error(usage) if the folder holds another run or another process writes to it.
-int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
+int run_training(const TaskRow& task, const options::ParseResult& arguments, const Host& host);
 
 /// `restore`: resumes the run recorded in the folder that `restore_line` names; otherwise like run_training().
-int run_restored(const TaskRow& task, const config::ParseResult& restore_line, const Host& host);
+int run_restored(const TaskRow& task, const options::ParseResult& restore_line, const Host& host);
 
 /// The recorded options of that run, overridden by those of `restore_line`.
-config::ParseResult restored_arguments(const TaskRow& task, const config::ParseResult& restore_line,
-                                       const FileSystem& files);
+options::ParseResult restored_arguments(const TaskRow& task, const options::ParseResult& restore_line,
+                                        const FileSystem& files);
 
 /// `validation`: of one checkpoint, of all checkpoints in a folder, or of random weights. Error(not_found) without a
 /// checkpoint.
-int run_validation(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
+int run_validation(const TaskRow& task, const options::ParseResult& arguments, const Host& host);
 
 /// `inference`: with --iterations, measures throughput and latency of requests; otherwise prints the five most probable
 /// classes of each sample. Error(unsupported) for a task without classes.
-int run_inference(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
+int run_inference(const TaskRow& task, const options::ParseResult& arguments, const Host& host);
 
 struct ProfileRequest {
     std::int64_t steps = 10;  // measured ones
     std::string folder = {};  // for its files; empty: none are written
 };
 /// `profile`: measures steps of the line and prints where their time goes. The line makes no run folder.
-int run_profile(const TaskRow& task, const config::ParseResult& arguments, const ProfileRequest& request,
+int run_profile(const TaskRow& task, const options::ParseResult& arguments, const ProfileRequest& request,
                 const Host& host);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -24,7 +24,7 @@
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 inline constexpr std::string_view kSamplePredictionsFile = "sample_predictions.json";
 
@@ -38,8 +38,8 @@ struct SamplePredictionSettings {
 
 /// The text of that file. `arguments`: of the training run. Error(unsupported) for a task that predicts neither classes
 /// nor words. Throws Interrupted if a stop is requested.
-std::string sample_predictions(const TaskRow& row, const config::ParseResult& arguments,
+std::string sample_predictions(const TaskRow& row, const options::ParseResult& arguments,
                                const SamplePredictionSettings& settings, const Host& host,
                                metrics::Observers& observers);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -11,7 +11,7 @@
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 struct SuspectSettings {
     std::string checkpoint;           // file of the network's weights
@@ -46,7 +46,7 @@ struct SuspectReport {
 
 /// `arguments`: of the training run. The features come from the run's cache, or are computed and kept there. Throws
 /// Interrupted if a stop is requested.
-SuspectReport find_suspects(const TaskRow& row, const config::ParseResult& arguments, const SuspectSettings& settings,
+SuspectReport find_suspects(const TaskRow& row, const options::ParseResult& arguments, const SuspectSettings& settings,
                             const Host& host, metrics::Observers& observers);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

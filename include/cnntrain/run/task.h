@@ -25,7 +25,7 @@
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The opened and validated data of one split.
 class Samples {
@@ -60,7 +60,7 @@ struct MlperfBenchmark {
     std::string name;     // "resnet"
     std::string quality;  // validation column in percent, recorded as eval_accuracy
     double target = 0;    // value of `quality` above which a run is a success
-    std::vector<std::pair<std::string, config::Value>> facts;
+    std::vector<std::pair<std::string, options::Value>> facts;
     double warmup_epochs = 0;
     std::function<MlperfRate(const metrics::TrainingSize&)> rate;
 };
@@ -80,8 +80,8 @@ struct TaskDescription {
     std::string summary_tail = {};
     backend::Arithmetic arithmetic;  // data types of this part of the run
     std::size_t io_bits = 0;         // bits per number in samples sent to the device; 0: not reported
-    std::map<std::string, config::Value> arguments = {};  // keys in arguments.json beyond the options
-    std::optional<MlperfBenchmark> mlperf = {};           // empty: MLPerf has no such benchmark
+    std::map<std::string, options::Value> arguments = {};  // keys in arguments.json beyond the options
+    std::optional<MlperfBenchmark> mlperf = {};            // empty: MLPerf has no such benchmark
 };
 
 /// Permitted differences between the network and the checkpoint with which a training begins. Parts are given by the
@@ -208,7 +208,7 @@ public:
     virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
 
     /// Model, data and input of the command, for a dry run.
-    virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
+    virtual std::vector<Topic> dry_run_topics(options::Command command) const = 0;
     /// Optimiser and learning rate of a training run.
     virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
     /// Samples::fields() of a split that need not be there; reads no file.
@@ -226,21 +226,21 @@ public:
 /// Form of a pipeline in a task's options, if it is not --pipeline and --pipeline-splits.
 struct PipelineOptions {
     /// The options that begin stages 1, 2, ... at these functions, on a command line with these settings.
-    std::string (*stages)(const config::Settings& settings, const std::vector<std::string>& splits);
+    std::string (*stages)(const options::Settings& settings, const std::vector<std::string>& splits);
     /// The task accepts only multiples of this many micro-batches.
     std::int64_t (*micro_batch_unit)(std::int64_t stages);
 };
 
 /// A row of the table of tasks (tasks/task_table.cpp).
 struct TaskRow {
-    config::TaskOptions options;
+    options::TaskOptions options;
     /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the samples' order and augmentation.
-    std::unique_ptr<Task> (*make)(const config::ParseResult& arguments, const backend::Backend& backend,
+    std::unique_ptr<Task> (*make)(const options::ParseResult& arguments, const backend::Backend& backend,
                                   std::uint64_t seed);
     /// Names of the network's functions in order. A pipeline stage may begin at any of them.
-    std::vector<std::string> (*functions)(const config::Settings& settings);
+    std::vector<std::string> (*functions)(const options::Settings& settings);
     /// The functions at which stages usually begin; null: all.
-    std::vector<std::string> (*usual_splits)(const config::Settings& settings) = nullptr;
+    std::vector<std::string> (*usual_splits)(const options::Settings& settings) = nullptr;
     /// The line that evaluates a checkpoint or all of a run's folder, where the task does not serve the commands that
     /// do; null: it serves them.
     std::string (*evaluation_line)(const std::string& checkpoint) = nullptr;
@@ -260,4 +260,4 @@ template <typename Row> metrics::Record reported(const Task& task, const Row& ro
     return record;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -7,7 +7,7 @@
 
 #include "cnntrain/graph/settings.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Formats a number as on a command line: "0.1".
 std::string text(double value);
@@ -20,4 +20,4 @@ inline constexpr std::size_t kShown = 6;
 /// "momentum, momentum 0.9, weight decay 0.0001, loss scaling 128", for a dry run.
 std::string optimiser_text(const optim::OptimiserSettings& settings);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -14,34 +14,33 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/folder.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Draws initial values for every parameter and state of the graph.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
 /// The variables of a single training process. Each is copied when requested. `executable` must outlive the result.
-checkpoint::TensorSource variable_source(const backend::Executable& executable);
+weights::TensorSource variable_source(const backend::Executable& executable);
 /// The same with the moving averages of variables, as checkpoint/averaged_weights.h names them. `averages` must outlive
 /// the result.
-checkpoint::TensorSource with_averages(checkpoint::TensorSource source,
-                                       const std::map<std::string, HostTensor>& averages);
+weights::TensorSource with_averages(weights::TensorSource source, const std::map<std::string, HostTensor>& averages);
 /// All variables of the executable, in their stored types.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
 
 /// The weights of a checkpoint as the settings want them: its own, or with --ema their moving averages.
-checkpoint::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
-                                          const config::Settings& settings);
+weights::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
+                                       const options::Settings& settings);
 
 /// A checkpoint with which a training begins, without moving averages.
-checkpoint::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
-                                        const config::Settings& settings);
+weights::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
+                                     const options::Settings& settings);
 
 /// Loads all variables of the graph from a checkpoint that must hold exactly these. Error(data) lists all differences.
-void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
+void load_all(backend::Executable& executable, const graph::Graph& graph, const weights::Checkpoint& checkpoint,
               const std::string& path);
 
 /// The model's variables in the graph's types. Optimiser slots, `<variable>/<slot>`, may be absent and are ignored.
-std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, weights::Checkpoint checkpoint,
                                                   const std::string& path);
 /// The same variables with newly drawn values.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
@@ -50,12 +49,11 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
 /// (nn/source_weights.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data) for
 /// tensors that are missing or have other shapes than the network's, and Error(usage) that names the option when BERT's
 /// config.json gives another activation, epsilon or number of heads.
-checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
-                                     const std::string& path);
+weights::Checkpoint in_own_layout(weights::Checkpoint checkpoint, const graph::Graph& graph, const std::string& path);
 
 /// A checkpoint that has all variables of the network: those that it may lack are drawn anew, in 32 bits.
 struct CompletedWeights {
-    checkpoint::Checkpoint checkpoint;
+    weights::Checkpoint checkpoint;
     std::vector<std::string> drawn;        // variables, sorted
     std::vector<std::string> replaced;     // those of them that the checkpoint has for other classes
     std::vector<std::string> left_out;     // variables that the network does not have, sorted
@@ -64,37 +62,37 @@ struct CompletedWeights {
     std::vector<std::string> new_classes;  // then: those whose elements are drawn
 };
 /// Error(data) for a last layer that differs in more than its number of classes.
-CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+CompletedWeights completed(weights::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                            std::uint64_t seed, const std::string& path);
 
 /// Sets all variables of `to` to those of the same names in `from`, in groups, so that little memory is taken.
 void copy_variables(const backend::Executable& from, backend::Executable& to);
 
 /// True if the checkpoint holds a tensor for every slot of the graph.
-bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+bool holds_slots(const graph::Graph& graph, const weights::Checkpoint& checkpoint);
 
 /// Message about the optimiser's state in a checkpoint of which a training takes the model alone; "" if there is none,
 /// or the graph has no update.
-std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+std::string state_left_out(const graph::Graph& graph, const weights::Checkpoint& checkpoint);
 
 /// Loads model_variables(). Logs state_left_out(). Error(diverged) for numbers that are not finite, or with stop_on_nan
 /// off a warning.
-void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
+void load_model(backend::Executable& executable, const graph::Graph& graph, weights::Checkpoint checkpoint,
                 const std::string& path, const RunSettings& settings);
 
 /// Draws the masters and their variables again; call it after initialise().
 void initialise_masters(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
 /// Sets the masters to the variables' values in a checkpoint that holds the model.
-void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+void load_masters(backend::Executable& executable, const graph::Graph& graph, const weights::Checkpoint& checkpoint);
 
 /// Sets these variables, and the masters of those that have one, to values in float32.
 void load_with_masters(backend::Executable& executable, const graph::Graph& graph,
                        const std::map<std::string, HostTensor>& values);
 /// The checkpoint that --restore-path stands for in a command that evaluates one: of a run's folder the best one,
 /// otherwise the newest. Prints which one unless the path names it.
-checkpoint::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path);
+weights::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path);
 
-metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors);
+metrics::NanRow count_nans(std::int64_t iteration, const weights::TensorSource& tensors);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

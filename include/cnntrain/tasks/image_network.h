@@ -9,6 +9,6 @@
 namespace cnntrain::tasks {
 
 /// Empty for other tasks. Reads the data if only they say how many classes there are.
-std::optional<exports::ImageNetwork> image_network(const config::ParseResult& arguments);
+std::optional<weights::ImageNetwork> image_network(const options::ParseResult& arguments);
 
 }  // namespace cnntrain::tasks

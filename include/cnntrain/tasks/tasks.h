@@ -16,43 +16,44 @@
 namespace cnntrain::tasks {
 
 /// The row of the task that the arguments were parsed for.
-const train::TaskRow& row_of(const config::ParseResult& arguments);
+const run::TaskRow& row_of(const options::ParseResult& arguments);
 
 /// Parses for the task named by --task; otherwise for that of the run in --restore-path (validation, inference);
-/// otherwise for the first task that serves the command. Throws Error(usage) like config::parse_command_line(), and for
-/// a task that does not exist or does not serve the command.
-config::ParseResult parse_command_line(config::Command command, const std::vector<std::string>& arguments,
-                                       const config::Environment& environment, const FileSystem& files = posix_files());
+/// otherwise for the first task that serves the command. Throws Error(usage) like options::parse_command_line(), and
+/// for a task that does not exist or does not serve the command.
+options::ParseResult parse_command_line(options::Command command, const std::vector<std::string>& arguments,
+                                        const options::Environment& environment,
+                                        const FileSystem& files = posix_files());
 /// The options of the command for the task of a parsed command line.
-config::HelpPage help_page(const config::ParseResult& line, std::string_view called);
+options::HelpPage help_page(const options::ParseResult& line, std::string_view called);
 /// The options of each task that serves the command; none if tasks do not.
 struct TaskPage {
     std::string_view task;
-    config::HelpPage page;
+    options::HelpPage page;
 };
-std::vector<TaskPage> help_pages(config::Command command, std::string_view called);
+std::vector<TaskPage> help_pages(options::Command command, std::string_view called);
 
 /// True if tasks parse and run this command.
-bool serves(config::Command command);
+bool serves(options::Command command);
 /// The commands with which tasks train: the first one of each task, without duplicates.
-std::vector<config::Command> training_commands();
+std::vector<options::Command> training_commands();
 
-/// True if two flags of `train` mean the same (config::takes_place_of) in any task.
+/// True if two flags of `train` mean the same (options::takes_place_of) in any task.
 bool takes_place_of(std::string_view flag, std::string_view other);
 
 /// The options of the run named by the restore line, overridden by the line's own. Throws Error(not_found) if the
 /// folder has no run.
-config::ParseResult restored_arguments(const config::ParseResult& restore_line, const FileSystem& files);
+options::ParseResult restored_arguments(const options::ParseResult& restore_line, const FileSystem& files);
 
 // The functions of train/runs.h and the dry run, for the task of the arguments.
-int run_training(const config::ParseResult& arguments, const train::Host& host);
-int run_validation(const config::ParseResult& arguments, const train::Host& host);
-int run_inference(const config::ParseResult& arguments, const train::Host& host);
-int run_restored(const config::ParseResult& restore_line, const train::Host& host);
-int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host);
+int run_training(const options::ParseResult& arguments, const run::Host& host);
+int run_validation(const options::ParseResult& arguments, const run::Host& host);
+int run_inference(const options::ParseResult& arguments, const run::Host& host);
+int run_restored(const options::ParseResult& restore_line, const run::Host& host);
+int run_profile(const options::ParseResult& arguments, const run::ProfileRequest& request, const run::Host& host);
 /// Executes the arguments' command: training, validation or inference.
-int run(const config::ParseResult& arguments, const train::Host& host);
-std::string dry_run_text(const config::ParseResult& arguments);
-void print_dry_run(const config::ParseResult& arguments, const train::Host& host);
+int run(const options::ParseResult& arguments, const run::Host& host);
+std::string dry_run_text(const options::ParseResult& arguments);
+void print_dry_run(const options::ParseResult& arguments, const run::Host& host);
 
 }  // namespace cnntrain::tasks

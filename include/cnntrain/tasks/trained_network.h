@@ -33,14 +33,14 @@ public:
     TrainedNetwork& operator=(const TrainedNetwork&) = delete;
 
     /// The network as a value. It refers to this object.
-    exports::ExportedNetwork exported(const FileSystem& files);
+    weights::ExportedNetwork exported(const FileSystem& files);
 
     /// The network's outputs by name for some samples, with which a written file is compared.
-    const exports::Outputs& outputs() const { return outputs_of_samples_; }
+    const weights::Outputs& outputs() const { return outputs_of_samples_; }
     /// "64 samples of the validation set", "64 generated samples"
     std::string samples_text() const;
     /// The outputs of the same network with other weights, in any layout that is read here. `path`: for messages.
-    exports::Outputs answers(checkpoint::Checkpoint weights, const std::string& path);
+    weights::Outputs answers(weights::Checkpoint weights, const std::string& path);
 
 private:
     void parse(const OpenRequest& request, bool made_up);
@@ -53,11 +53,11 @@ private:
     bool image_network_or_none() const;
     void find_ports();
     void find_scores();
-    exports::Outputs answers();
+    weights::Outputs answers();
 
-    std::unique_ptr<config::ParseResult> arguments_;
+    std::unique_ptr<options::ParseResult> arguments_;
     std::unique_ptr<backend::Backend> backend_;
-    std::unique_ptr<train::Task> task_;
+    std::unique_ptr<run::Task> task_;
     std::string checkpoint_;
     std::string samples_text_;
     std::vector<data::Field> fields_;
@@ -65,11 +65,11 @@ private:
     std::unique_ptr<graph::Graph> graph_;
     std::unique_ptr<backend::Executable> executable_;
     std::map<std::string, HostTensor> variables_;
-    std::vector<exports::Port> inputs_;
-    std::vector<exports::FixedInput> fixed_;
-    std::vector<exports::Port> outputs_;
+    std::vector<weights::Port> inputs_;
+    std::vector<weights::FixedInput> fixed_;
+    std::vector<weights::Port> outputs_;
     std::int64_t sample_count_ = 0;
-    exports::Outputs outputs_of_samples_;
+    weights::Outputs outputs_of_samples_;
 };
 
 }  // namespace cnntrain::tasks

@@ -10,7 +10,7 @@
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/weights_file.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 struct VariableNans {
     std::string variable;
@@ -38,4 +38,4 @@ struct CheckpointContent {
 /// Reads no tensors.
 CheckpointContent content(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -12,7 +12,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/weights_file.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 enum class Averaging { mean, exponential };
 
@@ -53,4 +53,4 @@ std::map<std::string, HostTensor> take_averages(Checkpoint& checkpoint);
 /// checkpoint has no averages.
 void use_averages(Checkpoint& checkpoint, const std::string& path);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

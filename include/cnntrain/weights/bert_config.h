@@ -10,7 +10,7 @@
 
 #include "cnntrain/weights/hugging_face.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 struct BertConfig {
     std::string architecture;  // class of transformers; empty: unknown
@@ -59,4 +59,4 @@ std::optional<BertArguments> parse_bert_arguments(std::string_view text, const s
 inline constexpr const char* kWithoutTransformFile = "modeling_without_transform.py";
 std::string_view without_transform_source();
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -15,7 +15,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 // Checkpoints whose checksums are wrong.
 
@@ -67,4 +67,4 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited 
 /// them). Error(data) lists all missing, extra and differing tensors at once.
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

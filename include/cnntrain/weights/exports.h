@@ -18,7 +18,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/onnx_model.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 enum class Format : std::uint8_t { onnx, torchvision, timm, tf };
 /// Names of the formats as users write them, in the order of the enumerators.
@@ -44,9 +44,9 @@ struct ExportedNetwork {
     std::string samples = {};  // with which files are compared: "64 samples of the validation set"; "": none
     Outputs outputs = {};      // of these samples
     /// The outputs of the same network with other weights, in any layout that is read here. `path`: for messages.
-    std::function<Outputs(checkpoint::Checkpoint weights, const std::string& path)> answers = {};
+    std::function<Outputs(Checkpoint weights, const std::string& path)> answers = {};
     /// The tensors of the checkpoint as they are stored, with the optimiser's; with --ema the moving averages.
-    std::function<checkpoint::Checkpoint()> stored = {};
+    std::function<Checkpoint()> stored = {};
 };
 
 struct ExportRequest {
@@ -87,4 +87,4 @@ double write_if_same(FileSystem& files, const std::vector<std::string>& paths, c
                      const std::function<void(FileSystem& memory)>& write,
                      const std::function<Outputs(const FileSystem& memory)>& answers);
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -12,7 +12,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/weights/weights_file.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 class CheckpointFile {
 public:
@@ -55,4 +55,4 @@ private:
     std::map<std::string, Place> places_;
 };
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/io.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// "<folder>/ckpt-<iteration>": the name that is printed.
 std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration);
@@ -64,4 +64,4 @@ std::optional<Found> latest(const FileSystem& files, const std::string& folder);
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep,
             const std::vector<std::int64_t>& protect = {});
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -19,7 +19,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/weights/checkpoint.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 enum class ForeignFormat { torch, keras, tensorflow };
 
@@ -66,4 +66,4 @@ std::vector<std::string> tensorflow_paths(const std::string& prefix);
 /// Writes the tensors with their names and bits. An index is there only when all numbers are.
 void save_tensorflow(FileSystem& files, const std::string& prefix, const TensorSource& tensors);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

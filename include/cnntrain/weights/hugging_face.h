@@ -20,7 +20,7 @@
 
 #include "cnntrain/weights/checkpoint.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// True if the checkpoint has that layout.
 bool is_hugging_face(const Checkpoint& checkpoint);
@@ -89,4 +89,4 @@ inline constexpr std::string_view kWithoutTransform = "BertForPreTrainingWithout
 /// The inverse. Error(data) names variables that are missing or do not fit together.
 Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, const std::string& path);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -14,7 +14,7 @@
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 /// The version of the operator set that is written, and its IR version.
 inline constexpr std::int64_t kOpset = 18;
@@ -109,4 +109,4 @@ struct OnnxSettings {
 /// Error(unsupported) names operations that ONNX has no form of, and weights beyond float16.
 OnnxModel to_onnx(const NetworkPart& network, const OnnxSettings& settings);
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/io.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 inline constexpr const char* kRunOptionsKey = "options";
 
@@ -17,4 +17,4 @@ std::string run_options(const std::map<std::string, std::string>& metadata);
 /// The options in a checkpoint file. Reads the header only.
 std::string run_options_of(const FileSystem& files, const std::string& path);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/io.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Values that the file does not have are empty.
 struct TimmConfig {
@@ -33,4 +33,4 @@ std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::st
 /// The config.json in the folder of a file of weights; empty if there is none, or another program's.
 std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std::string& weights);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

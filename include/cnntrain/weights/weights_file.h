@@ -10,7 +10,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/weights/checkpoint.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 struct WeightsHeader {
     std::map<std::string, TensorDesc> tensors;
@@ -37,4 +37,4 @@ std::vector<std::string> class_names(const std::map<std::string, std::string>& m
 /// folder.h). Reads the header only.
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

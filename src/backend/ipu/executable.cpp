@@ -125,7 +125,7 @@ void IpuExecutable::connect() {
     engine_.connectStreamToCallback(handle::kScalars, [this, positions](void* buffer) {
         const backend::ScalarValues values = training_->scalars().values();
         for (std::size_t i = 0; i < positions.size(); ++i)
-            static_cast<float*>(buffer)[i] = values.at(positions[i]);
+            static_cast<float*>(buffer)[i] = static_cast<float>(values.at(positions[i]));
     });
 }
 

@@ -282,7 +282,7 @@ void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
 void RefExecutable::set_scalars(const StepScalars& scalars) {
     const ScalarValues values = scalars.values();
     for (const ValueId scalar : graph_.values_with_role(Role::scalar))
-        at(scalar).values = {values.at(scalar_position(graph_.value(scalar).name))};
+        at(scalar).values = {rounded(DType::f32, values.at(scalar_position(graph_.value(scalar).name)))};
 }
 
 void RefExecutable::train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,

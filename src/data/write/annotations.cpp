@@ -18,7 +18,7 @@
 #include "cnntrain/base/text.h"
 #include "data/sets/file_patterns.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
@@ -36,8 +36,8 @@ std::string_view trimmed(std::string_view text) {
 
 /// The non-empty lines.
 std::vector<TextLine> lines_of(std::string_view text) {
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
+    if (text.starts_with(kUtf8Mark)) text.remove_prefix(kUtf8Mark.size());
     std::vector<TextLine> lines;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
@@ -293,7 +293,7 @@ std::vector<ImageBox> parse(const std::string& file, const std::string& text) {
 }  // namespace
 
 std::vector<XmlAnnotation> read_xml_folder(const std::string& folder, int threads) {
-    const std::vector<std::string> names = data::list_files(folder, ".xml").names;
+    const std::vector<std::string> names = list_files(folder, ".xml").names;
     if (names.empty()) throw Error(ErrorKind::data, "no .xml file in or below " + folder);
     std::vector<XmlAnnotation> annotations(names.size());
     tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
@@ -306,4 +306,4 @@ std::vector<XmlAnnotation> read_xml_folder(const std::string& folder, int thread
     return annotations;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -11,7 +11,7 @@
 
 #include "data/write/example_writer.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// The file name of a path, without extension.
 std::string_view stem_of(std::string_view path);
@@ -73,4 +73,4 @@ private:
     std::map<std::string, std::string, std::less<>> keys_;             // key of boxes_ by file name; "" if not unique
 };
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -15,7 +15,7 @@
 #include "data/text/code_points.h"
 #include "data/text/tokeniser.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
@@ -86,7 +86,7 @@ private:
     bool inside_line_ = false;
 };
 
-struct Block {
+struct TokenBlock {
     std::uint64_t bytes = 0;
     Corpus::Lines lines;
     bool is_part = false;
@@ -101,14 +101,14 @@ void append_line(std::size_t tokens, bool is_blank, Corpus::Lines& lines) {
     if (tokens > 0 || is_blank) lines.lengths.push_back(static_cast<std::uint32_t>(tokens));
 }
 
-Block tokenised(const TextBlock& block, data::Tokeniser& tokeniser) {
-    Block result{block.text.size(), {}, block.is_part, block.ends_line};
-    std::vector<data::TokenId>& tokens = result.lines.tokens;
+TokenBlock tokenised(const TextBlock& block, Tokeniser& tokeniser) {
+    TokenBlock result{block.text.size(), {}, block.is_part, block.ends_line};
+    std::vector<TokenId>& tokens = result.lines.tokens;
     tokens.reserve(block.text.size() / 4);
     std::string_view text = block.text;
     if (block.is_part) {
         tokeniser.append_tokens(text, tokens);
-        result.is_blank = data::is_blank(text);
+        result.is_blank = is_blank(text);
         text = {};
     }
     while (!text.empty()) {
@@ -116,7 +116,7 @@ Block tokenised(const TextBlock& block, data::Tokeniser& tokeniser) {
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         const std::size_t before = tokens.size();
         tokeniser.append_tokens(line, tokens);
-        append_line(tokens.size() - before, data::is_blank(line), result.lines);
+        append_line(tokens.size() - before, is_blank(line), result.lines);
     }
     tokens.shrink_to_fit();
     return result;
@@ -125,7 +125,7 @@ Block tokenised(const TextBlock& block, data::Tokeniser& tokeniser) {
 /// A line that comes in parts.
 class LongLine {
 public:
-    void add(Block part) {
+    void add(TokenBlock part) {
         tokens_ += part.lines.tokens.size();
         is_blank_ = is_blank_ && part.is_blank;
         parts_.push_back(std::move(part.lines.tokens));
@@ -134,9 +134,9 @@ public:
     Corpus::Lines take() {
         Corpus::Lines line;
         line.tokens.reserve(tokens_);
-        for (std::vector<data::TokenId>& part : parts_) {
+        for (std::vector<TokenId>& part : parts_) {
             line.tokens.insert(line.tokens.end(), part.begin(), part.end());
-            part = std::vector<data::TokenId>();  // frees it
+            part = std::vector<TokenId>();  // frees it
         }
         append_line(tokens_, is_blank_, line);
         *this = {};
@@ -144,7 +144,7 @@ public:
     }
 
 private:
-    std::vector<std::vector<data::TokenId>> parts_;
+    std::vector<std::vector<TokenId>> parts_;
     std::size_t tokens_ = 0;
     bool is_blank_ = true;
 };
@@ -153,7 +153,7 @@ private:
 
 void Corpus::add(Lines lines) {
     storage_.push_back(std::move(lines.tokens));
-    const data::TokenId* at = storage_.back().data();
+    const TokenId* at = storage_.back().data();
     for (const std::uint32_t length : lines.lengths) {
         if (length == 0) {
             document_open_ = false;
@@ -168,16 +168,16 @@ void Corpus::add(Lines lines) {
     }
 }
 
-std::uint64_t Corpus::count(data::TokenId token) const {
+std::uint64_t Corpus::count(TokenId token) const {
     std::int64_t sum = 0;
-    for (const std::vector<data::TokenId>& tokens : storage_)
+    for (const std::vector<TokenId>& tokens : storage_)
         sum += std::ranges::count(tokens, token);
     return static_cast<std::uint64_t>(sum);
 }
 
-Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, const CorpusSettings& settings) {
+Corpus read_corpus(const FileSystem& files, const Vocabulary& vocabulary, const CorpusSettings& settings) {
     BlockReader reader(files, settings.files);
-    tbb::enumerable_thread_specific<data::Tokeniser> tokenisers(vocabulary, settings.lower_case);
+    tbb::enumerable_thread_specific<Tokeniser> tokenisers(vocabulary, settings.lower_case);
     Corpus corpus;
     LongLine long_line;
     std::uint64_t done_bytes = 0;
@@ -187,8 +187,8 @@ Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, 
         if (!reader.next(block)) flow.stop();
         return block;
     };
-    const auto tokenise = [&](const TextBlock& block) -> Block { return tokenised(block, tokenisers.local()); };
-    const auto append = [&](Block block) {
+    const auto tokenise = [&](const TextBlock& block) -> TokenBlock { return tokenised(block, tokenisers.local()); };
+    const auto append = [&](TokenBlock block) {
         done_bytes += block.bytes;
         const bool is_part = block.is_part;
         const bool ends_line = block.ends_line;
@@ -205,10 +205,10 @@ Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, 
     arena.execute([&] {
         tbb::parallel_pipeline(kBlocksAhead * static_cast<std::size_t>(threads),
                                tbb::make_filter<void, TextBlock>(tbb::filter_mode::serial_in_order, read) &
-                                   tbb::make_filter<TextBlock, Block>(tbb::filter_mode::parallel, tokenise) &
-                                   tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, append));
+                                   tbb::make_filter<TextBlock, TokenBlock>(tbb::filter_mode::parallel, tokenise) &
+                                   tbb::make_filter<TokenBlock, void>(tbb::filter_mode::serial_in_order, append));
     });
     return corpus;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -10,13 +10,13 @@
 #include "cnntrain/base/io.h"
 #include "data/text/tokeniser.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// The segments of all documents, and their tokens. Each segment has at least one token, each document at least one
 /// segment.
 class Corpus {
 public:
-    using Segment = std::span<const data::TokenId>;
+    using Segment = std::span<const TokenId>;
 
     std::size_t documents() const { return first_segments_.size() - 1; }
     std::size_t segments() const { return segments_.size(); }
@@ -26,18 +26,18 @@ public:
     Segment segment(std::size_t number) const { return segments_[number]; }
     std::uint64_t tokens() const { return tokens_; }
     /// Number of occurrences of this token.
-    std::uint64_t count(data::TokenId token) const;
+    std::uint64_t count(TokenId token) const;
 
     /// Consecutive lines of a file.
     struct Lines {
-        std::vector<data::TokenId> tokens;
+        std::vector<TokenId> tokens;
         std::vector<std::uint32_t> lengths;  // number of tokens in each segment; 0: a blank line
     };
     /// Appends lines. A document continues until a blank line, also across the end of a file.
     void add(Lines lines);
 
 private:
-    std::vector<std::vector<data::TokenId>> storage_;
+    std::vector<std::vector<TokenId>> storage_;
     std::vector<Segment> segments_;
     std::vector<std::size_t> first_segments_ = {0};  // of each document, then the number of segments
     bool document_open_ = false;
@@ -57,6 +57,6 @@ struct CorpusSettings {
 /// Reads and tokenises the files in order. The corpus does not depend on the number of threads. Lines end at line feeds
 /// only. Memory in addition to the tokens is bounded, also for a line as long as its file. Throws Error(data) naming a
 /// file that cannot be read or has 16 MB without a blank, and Interrupted if a stop is requested.
-Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, const CorpusSettings& settings);
+Corpus read_corpus(const FileSystem& files, const Vocabulary& vocabulary, const CorpusSettings& settings);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

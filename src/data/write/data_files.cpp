@@ -14,30 +14,30 @@
 #include "data/records/record_frame.h"
 #include "data/sets/file_patterns.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr data::DatasetId kCifars[] = {data::DatasetId::cifar10, data::DatasetId::cifar100};
+constexpr DatasetId kCifars[] = {DatasetId::cifar10, DatasetId::cifar100};
 
 std::string shard_file(std::string_view prefix, int index, int count, std::string_view suffix) {
     const auto number = [](int value) {
         const std::string digits = std::to_string(value);
-        return std::string(data::kShardDigits - digits.size(), '0') + digits;
+        return std::string(kShardDigits - digits.size(), '0') + digits;
     };
     return std::string(prefix) + "-" + number(index) + "-of-" + number(count) + std::string(suffix);
 }
 
 /// Takes the batch files of each CIFAR data set that has at least one file here.
 void take_cifar(std::vector<std::string>& names, DataFiles& found) {
-    for (const data::DatasetId id : kCifars) {
+    for (const DatasetId id : kCifars) {
         std::vector<FileSet> sets;
-        for (const data::Split split : {data::Split::train, data::Split::validation}) {
+        for (const Split split : {Split::train, Split::validation}) {
             FileSet& set = sets.emplace_back();
-            set.name = std::string(data::dataset_info(id).name) + (split == data::Split::train ? " train" : " test");
+            set.name = std::string(dataset_info(id).name) + (split == Split::train ? " train" : " test");
             set.cifar = id;
-            for (const std::string& file : data::cifar_layout(id).files(split)) {
+            for (const std::string& file : cifar_layout(id).files(split)) {
                 const bool there = std::erase(names, file) > 0;
                 (there ? set.files : set.missing).push_back(file);
             }
@@ -50,14 +50,14 @@ void take_cifar(std::vector<std::string>& names, DataFiles& found) {
 void list_missing(FileSet& set) {
     std::vector<bool> there(static_cast<std::size_t>(set.count), false);
     for (const std::string& file : set.files) {
-        const data::ShardName shard = *data::parse_shard_name(file);
+        const ShardName shard = *parse_shard_name(file);
         if (shard.index < set.count) {
             there[static_cast<std::size_t>(shard.index)] = true;
         } else {
             set.beyond.push_back(file);
         }
     }
-    const std::string suffix = data::parse_shard_name(set.files.front())->suffix;
+    const std::string suffix = parse_shard_name(set.files.front())->suffix;
     for (int index = 0; index < set.count; ++index) {
         if (there[static_cast<std::size_t>(index)]) continue;
         set.missing.push_back(shard_file(set.prefix, index, set.count, suffix));
@@ -68,7 +68,7 @@ void take_shards(std::vector<std::string>& names, DataFiles& found) {
     std::map<std::pair<std::string, int>, FileSet> sets;
     std::map<std::string, int> sets_of;
     std::erase_if(names, [&](const std::string& file) {
-        const std::optional<data::ShardName> shard = data::parse_shard_name(file);
+        const std::optional<ShardName> shard = parse_shard_name(file);
         if (!shard) return false;
         FileSet& set = sets[{shard->prefix, shard->count}];
         if (set.files.empty()) ++sets_of[shard->prefix];
@@ -87,7 +87,7 @@ void take_shards(std::vector<std::string>& names, DataFiles& found) {
 bool holds_records(const fs::path& path) {
     std::error_code failed;
     if (!fs::is_regular_file(path, failed)) return false;
-    if (path.extension() == data::kRecordSuffix || path.extension() == ".tfrecords") return true;
+    if (path.extension() == kRecordSuffix || path.extension() == ".tfrecords") return true;
     try {
         return begins_as_records(*posix_files().open(path.string()));
     } catch (const Error&) {
@@ -116,18 +116,18 @@ DataFiles list_folder(const std::string& folder) {
 }
 
 /// Empty for TFRecords.
-std::optional<data::DatasetId> cifar_of(const fs::path& path) {
+std::optional<DatasetId> cifar_of(const fs::path& path) {
     const std::string file = path.filename().string();
-    for (const data::DatasetId id : kCifars) {
-        for (const data::Split split : {data::Split::train, data::Split::validation}) {
-            if (std::ranges::count(data::cifar_layout(id).files(split), file) > 0) return id;
+    for (const DatasetId id : kCifars) {
+        for (const Split split : {Split::train, Split::validation}) {
+            if (std::ranges::count(cifar_layout(id).files(split), file) > 0) return id;
         }
     }
     if (path.extension() != ".bin") return std::nullopt;
     const std::unique_ptr<InputFile> input = posix_files().open(path.string());
     if (begins_as_records(*input)) return std::nullopt;
-    const bool cifar100 = input->size_bytes() % data::cifar_layout(data::DatasetId::cifar100).record_bytes == 0;
-    return cifar100 ? data::DatasetId::cifar100 : data::DatasetId::cifar10;
+    const bool cifar100 = input->size_bytes() % cifar_layout(DatasetId::cifar100).record_bytes == 0;
+    return cifar100 ? DatasetId::cifar100 : DatasetId::cifar10;
 }
 
 DataFiles single_file(const fs::path& path) {
@@ -144,7 +144,7 @@ DataFiles single_file(const fs::path& path) {
 }  // namespace
 
 std::string_view format_name(const FileSet& set) {
-    return set.cifar ? data::dataset_info(*set.cifar).name : "TFRecord";
+    return set.cifar ? dataset_info(*set.cifar).name : "TFRecord";
 }
 
 DataFiles find_data_files(const std::string& path) {
@@ -153,8 +153,8 @@ DataFiles find_data_files(const std::string& path) {
     if (!fs::is_directory(path, failed)) return single_file(path);
     DataFiles found = list_folder(path);
     if (!found.sets.empty()) return found;
-    for (const data::DatasetId id : {data::DatasetId::imagenet, data::DatasetId::cifar10, data::DatasetId::cifar100}) {
-        const fs::path folder = fs::path(path) / data::dataset_info(id).folder;
+    for (const DatasetId id : {DatasetId::imagenet, DatasetId::cifar10, DatasetId::cifar100}) {
+        const fs::path folder = fs::path(path) / dataset_info(id).folder;
         if (!fs::is_directory(folder, failed)) continue;
         DataFiles inner = list_folder(folder.string());
         if (!inner.sets.empty()) return inner;
@@ -184,7 +184,7 @@ namespace {
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 bool header_intact(std::span<const std::byte> header) {
-    return mask_crc(crc32c(header.first<8>())) == data::load_little_endian<std::uint32_t>(header.subspan<8, 4>());
+    return mask_crc(crc32c(header.first<8>())) == load_little_endian<std::uint32_t>(header.subspan<8, 4>());
 }
 
 }  // namespace
@@ -194,8 +194,8 @@ std::string place_of(const std::string& file, std::int64_t record, std::uint64_t
 }
 
 bool begins_as_records(const InputFile& file) {
-    std::array<std::byte, data::kRecordHeaderBytes> header{};
-    if (file.size_bytes() < data::kRecordFrameBytes) return false;
+    std::array<std::byte, kRecordHeaderBytes> header{};
+    if (file.size_bytes() < kRecordFrameBytes) return false;
     file.read_at(0, header);
     return header_intact(header);
 }
@@ -231,20 +231,20 @@ bool RawRecords::stop(std::string what) {
 bool RawRecords::next(RawRecord& record) {
     const std::uint64_t left = file_->size_bytes() - position_;
     if (left == 0 || damage_) return false;
-    if (left < data::kRecordHeaderBytes) {
+    if (left < kRecordHeaderBytes) {
         return stop(number_ == 0 ? "this is not a TFRecord file: it has " + std::to_string(left) + " bytes only"
                                  : "the file is cut short: " + std::to_string(left) + " bytes are left for a header");
     }
-    const std::span<const std::byte> header = peek(data::kRecordHeaderBytes);
+    const std::span<const std::byte> header = peek(kRecordHeaderBytes);
     if (!header_intact(header)) {
         return stop(number_ == 0
                         ? "this is not a TFRecord file, or damaged: the checksum of the first record's length is wrong"
                         : "the checksum of the record's length is wrong");
     }
-    const auto length = data::load_little_endian<std::uint64_t>(header.first<8>());
-    if (length > data::kMostPayloadBytes)
+    const auto length = load_little_endian<std::uint64_t>(header.first<8>());
+    if (length > kMostPayloadBytes)
         return stop("a record of " + std::to_string(length) + " bytes; a tf.Example has less than 2 GiB");
-    const std::uint64_t whole = data::kRecordFrameBytes + length;
+    const std::uint64_t whole = kRecordFrameBytes + length;
     if (whole > left) {
         return stop("the file is cut short: the record needs " + std::to_string(whole) + " bytes, " +
                     std::to_string(left) + " are left");
@@ -252,11 +252,11 @@ bool RawRecords::next(RawRecord& record) {
     const std::span<const std::byte> bytes = peek(whole);
     record.number = number_++;
     record.offset = position_;
-    record.payload = bytes.subspan(data::kRecordHeaderBytes, static_cast<std::size_t>(length));
-    record.intact = mask_crc(crc32c(record.payload)) ==
-                    data::load_little_endian<std::uint32_t>(bytes.last<data::kRecordFooterBytes>());
+    record.payload = bytes.subspan(kRecordHeaderBytes, static_cast<std::size_t>(length));
+    record.intact =
+        mask_crc(crc32c(record.payload)) == load_little_endian<std::uint32_t>(bytes.last<kRecordFooterBytes>());
     position_ += whole;
     return true;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -16,17 +16,17 @@
 #include "cnntrain/data/inspect.h"
 #include "cnntrain/data/settings.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// Shards with the same prefix and count, the batches of one CIFAR split, or the other TFRecord files of a folder.
 struct FileSet {
     std::string prefix;  // "train"; "" if the files are not numbered
     std::string name;    // the prefix (with " of <count>" if there are several), "cifar-10 train", "records"
-    std::optional<data::DatasetId> cifar = {};  // empty: TFRecords
-    int count = 0;                              // expected number of shards; 0: not numbered
-    std::vector<std::string> files;             // names in the folder, sorted
-    std::vector<std::string> missing;           // missing files, sorted
-    std::vector<std::string> beyond;            // shards whose number is not below `count`; also in `files`
+    std::optional<DatasetId> cifar = {};  // empty: TFRecords
+    int count = 0;                        // expected number of shards; 0: not numbered
+    std::vector<std::string> files;       // names in the folder, sorted
+    std::vector<std::string> missing;     // missing files, sorted
+    std::vector<std::string> beyond;      // shards whose number is not below `count`; also in `files`
 };
 
 /// "TFRecord", "cifar-10" or "cifar-100".
@@ -114,4 +114,4 @@ private:
     std::mutex mutex_;
 };
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -7,10 +7,10 @@
 
 #include "example.pb.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
-using Features = google::protobuf::Map<std::string, data::proto::Feature>;
+using Features = google::protobuf::Map<std::string, proto::Feature>;
 
 void put_integer(Features& features, const char* key, std::int64_t value) {
     features[key].mutable_int64_list()->add_value(value);
@@ -35,7 +35,7 @@ void put_boxes(Features& features, const char* key, const std::vector<ObjectBox>
 }  // namespace
 
 std::string serialise_image_example(ImageDescription image) {
-    data::proto::Example message;
+    proto::Example message;
     Features& features = *message.mutable_features()->mutable_feature();
     put_integer(features, "image/height", image.height);
     put_integer(features, "image/width", image.width);
@@ -62,4 +62,4 @@ std::string serialise_image_example(ImageDescription image) {
     return bytes;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// Box of an object in coordinates relative to the image, 0..1.
 struct ObjectBox {
@@ -32,4 +32,4 @@ struct ImageDescription {
 /// Equal descriptions give equal bytes.
 std::string serialise_image_example(ImageDescription image);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

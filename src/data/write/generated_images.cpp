@@ -22,7 +22,7 @@
 #include "data/images/jpeg.h"
 #include "data/sets/file_patterns.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 constexpr int kSide = 32;
@@ -168,8 +168,7 @@ std::string write_generated_cifar(const GeneratedCifarSettings& settings) {
                                           std::to_string(train_images) + ", " + std::to_string(test_images) + " and " +
                                           std::to_string(classes));
     }
-    const std::filesystem::path target =
-        std::filesystem::path(folder) / data::dataset_info(data::DatasetId::cifar10).folder;
+    const std::filesystem::path target = std::filesystem::path(folder) / dataset_info(DatasetId::cifar10).folder;
     const std::string mark = (target / kMark).string();
     std::vector<std::string> paths;
     for (std::int64_t i = 1; i <= kTrainFiles; ++i)
@@ -265,7 +264,7 @@ using Colour = std::array<double, 3>;
 
 /// All random choices for one photo, drawn before its pixels.
 struct PhotoScene {
-    data::ImageSize size;
+    ImageSize size;
     double centre_x, centre_y, radius;  // in pixels
     double cosine, sine;                // of the angle
     double stretch;                     // of one axis
@@ -331,7 +330,7 @@ std::string draw_photo(Shape holds, Rng& rng) {
             }
         }
     }
-    return data::encode_jpeg(data::whole_view(pixels.data(), scene.size), kPhotoQuality);
+    return encode_jpeg(whole_view(pixels.data(), scene.size), kPhotoQuality);
 }
 
 /// A folder of photos of one class.
@@ -396,7 +395,7 @@ std::string mark_of(const GeneratedPhotosSettings& settings) {
 }
 
 std::string mark_path(const std::string& folder) {
-    return folder + "/" + std::string(data::kGeneratedMark);
+    return folder + "/" + std::string(kGeneratedMark);
 }
 
 /// The mark in a folder; "" if there is none.
@@ -445,4 +444,4 @@ void write_generated_photos(const GeneratedPhotosSettings& settings) {
     for_each_part(parts, [&](const Part& part) { write_part(part, settings.seed); });
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

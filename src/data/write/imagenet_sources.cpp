@@ -16,7 +16,7 @@
 #include "data/sets/file_patterns.h"
 #include "data/write/annotations.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,11 +34,11 @@ struct ClassifiedImage {
 
 using Notice = std::function<void(const std::string&)>;
 
-std::vector<std::string> list_images(const std::string& folder, const Notice& notice) {
+std::vector<std::string> source_images(const std::string& folder, const Notice& notice) {
     std::error_code failed;
     if (!fs::is_directory(folder, failed)) fail_source("image folder " + folder + " does not exist");
-    data::ListedFiles files = data::list_images(folder);
-    const std::string left_out = data::left_out_text(files);
+    ListedFiles files = list_images(folder);
+    const std::string left_out = left_out_text(files);
     if (files.names.empty()) {
         fail_source("no image file in or below " + folder +
                     (left_out.empty() ? "" : "; other files there: " + left_out));
@@ -80,7 +80,7 @@ std::vector<ClassifiedImage> listed_images(const std::string& folder, const std:
 
 std::vector<ClassifiedImage> images_with_classes(const std::string& folder, const std::string& file,
                                                  const std::vector<LabelLine>& labels, const Notice& notice) {
-    const std::vector<std::string> names = list_images(folder, notice);
+    const std::vector<std::string> names = source_images(folder, notice);
     if (names.size() != labels.size()) {
         fail_source(file + " has " + std::to_string(labels.size()) + " classes, one for each image, but there are " +
                     std::to_string(names.size()) + " images in " + folder);
@@ -105,7 +105,7 @@ std::vector<ClassifiedImage> classified(const std::string& folder, const std::st
                                            : listed_images(folder, labels_file, labels);
     }
     std::vector<ClassifiedImage> images;
-    for (const std::string& name : list_images(folder, notice)) {
+    for (const std::string& name : source_images(folder, notice)) {
         images.push_back({name, class_of(folder, name)});
     }
     return images;
@@ -128,7 +128,7 @@ std::vector<std::string> class_list(const ImagenetWriterSettings& settings, cons
     }
     for (const std::string& name : classes) {
         const std::string& place = settings.train_folder.empty() ? settings.validation_folder : settings.train_folder;
-        data::check_class_name(place, name);
+        check_class_name(place, name);
         if (name.find_first_of("\r\n") == std::string::npos) continue;
         fail_source(place + ": the class '" + printable(name) +
                     "' has a line end in its name, and labels.txt has a class in each line; rename it");
@@ -197,7 +197,7 @@ void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
     const std::string labels = (fs::path(raw) / kSynsetLabels).string();
     if (settings.validation_folder.empty() || !settings.validation_labels.empty() || !fs::exists(labels, failed))
         return;
-    const std::vector<std::string> names = data::list_images(settings.validation_folder).names;
+    const std::vector<std::string> names = list_images(settings.validation_folder).names;
     const bool in_class_folders = std::any_of(
         names.begin(), names.end(), [](const std::string& name) { return name.find('/') != std::string::npos; });
     if (!in_class_folders) settings.validation_labels = labels;
@@ -219,4 +219,4 @@ ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings, co
     return sources;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

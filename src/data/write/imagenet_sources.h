@@ -9,7 +9,7 @@
 
 #include "cnntrain/data/writers.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 struct RawImage {
     std::string path;         // relative to the split's folder
@@ -28,4 +28,4 @@ struct ImagenetSources {
 ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings,
                                       const std::function<void(const std::string&)>& notice);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -24,7 +24,7 @@
 #include "data/write/imagenet_sources.h"
 #include "data/write/shard_writer.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -228,7 +228,7 @@ ShardPlan ImagenetConversion::plan() const {
         plan.sets.push_back(
             share_out("validation", validation, files(settings_.validation_shards, validation, kPublishedValidation)));
     }
-    std::string& labels = plan.texts[data::kLabelsFile];
+    std::string& labels = plan.texts[kLabelsFile];
     for (const std::string& name : sources_.classes)
         labels += name + "\n";
     return plan;
@@ -307,7 +307,7 @@ constexpr int kQuality = 100;
 // The functions that return bool return false after an error; errors.message then has its text.
 
 /// Reads all data but computes only one pixel per block, which finds all damage in a fraction of the time.
-bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
+bool look_through(jpeg_decompress_struct& info, JpegErrors& errors) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_RGB;
     info.scale_num = 1;
@@ -326,25 +326,25 @@ bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
     throw Error(ErrorKind::data, what);
 }
 
-StoredImage stored(const data::PixelView& rgb, std::string_view converted_from, bool turned) {
-    return {data::encode_jpeg(rgb, kQuality), rgb.size.height, rgb.size.width, converted_from, turned};
+StoredImage stored(const PixelView& rgb, std::string_view converted_from, bool turned) {
+    return {encode_jpeg(rgb, kQuality), rgb.size.height, rgb.size.width, converted_from, turned};
 }
 
 }  // namespace
 
 struct ImageConverter::State {
     jpeg_decompress_struct info{};
-    data::JpegErrors errors{};
-    data::Workspace workspace;
+    JpegErrors errors{};
+    Workspace workspace;
 
     [[noreturn]] void fail_jpeg() const {
-        data::throw_if_out_of_memory(errors);
+        throw_if_out_of_memory(errors);
         fail_convert("the JPEG cannot be decoded: " + std::string(errors.message.data()));
     }
 };
 
 ImageConverter::ImageConverter() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(data::create_decompressor(state_->info, state_->errors), state_->errors.message.data());
+    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
 }
 
 ImageConverter::~ImageConverter() {
@@ -354,11 +354,11 @@ ImageConverter::~ImageConverter() {
 StoredImage ImageConverter::convert(std::string file) {
     if (file.empty()) fail_convert("the file is empty");
     const auto bytes = std::as_bytes(std::span(file));
-    const data::ImageFile opened(bytes, data::Exif::applied, state_->workspace);
-    const data::ImageSize size = opened.size();
+    const ImageFile opened(bytes, Exif::applied, state_->workspace);
+    const ImageSize size = opened.size();
     std::string_view from;
-    if (opened.format() == data::FileFormat::jpeg) {
-        if (!data::read_jpeg_header(state_->info, state_->errors, bytes)) state_->fail_jpeg();
+    if (opened.format() == FileFormat::jpeg) {
+        if (!read_jpeg_header(state_->info, state_->errors, bytes)) state_->fail_jpeg();
         const bool inks = state_->info.jpeg_color_space == JCS_CMYK || state_->info.jpeg_color_space == JCS_YCCK;
         if (inks) {
             from = "CMYK";
@@ -367,10 +367,9 @@ StoredImage ImageConverter::convert(std::string file) {
             return {std::move(file), size.height, size.width, "", false};
         }
     } else {
-        from = data::format_name(opened.format());
+        from = format_name(opened.format());
     }
-    return stored(opened.decode({0, 0, size.height, size.width}, {data::DctMethod::accurate}), from,
-                  opened.is_turned());
+    return stored(opened.decode({0, 0, size.height, size.width}, {DctMethod::accurate}), from, opened.is_turned());
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

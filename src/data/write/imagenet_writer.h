@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 struct StoredImage {
     std::string jpeg;
@@ -33,4 +33,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

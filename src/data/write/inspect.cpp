@@ -18,7 +18,7 @@
 #include "data/write/data_files.h"
 #include "data/write/inspect.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 constexpr std::string_view kImage = "image/encoded";
@@ -110,16 +110,16 @@ std::int64_t median(const Tally& tally) {
     return 0;
 }
 
-void add_image(std::span<const std::byte> jpeg, data::JpegChecker& checker, ImageReport& images) {
-    const std::optional<data::JpegHeader> header = checker.header(jpeg);
+void add_image(std::span<const std::byte> jpeg, JpegChecker& checker, ImageReport& images) {
+    const std::optional<JpegHeader> header = checker.header(jpeg);
     if (!header) {
         ++images.not_jpeg;
         return;
     }
     images.height.add(header->height);
     images.width.add(header->width);
-    images.grey += header->colours == data::JpegColours::grey ? 1 : 0;
-    images.inks += header->colours == data::JpegColours::inks ? 1 : 0;
+    images.grey += header->colours == JpegColours::grey ? 1 : 0;
+    images.inks += header->colours == JpegColours::inks ? 1 : 0;
     images.progressive += header->progressive ? 1 : 0;
 }
 
@@ -136,7 +136,7 @@ void add_feature(std::string_view key, const FeatureSummary& feature, Tally& tal
     report->floats.add(feature.floats);
 }
 
-void add_example(std::span<const std::byte> record, data::JpegChecker& checker, Tally& tally) {
+void add_example(std::span<const std::byte> record, JpegChecker& checker, Tally& tally) {
     // Parses the whole record before counting anything: the fault may be at its very end.
     if (!visit_features(record, [](std::string_view, const FeatureSummary&) {})) {
         ++tally.report.not_examples;
@@ -160,7 +160,7 @@ void read_records(const InputFile& file, const std::string& name, std::int64_t m
                   Tally& tally) {
     RawRecords records(file);
     RawRecord record;
-    data::JpegChecker checker;
+    JpegChecker checker;
     for (std::uint64_t done = 0; tally.report.records != most && records.next(record); done = records.done_bytes()) {
         tally.add_record(static_cast<std::int64_t>(record.payload.size()));
         if (record.intact) {
@@ -177,16 +177,16 @@ void read_records(const InputFile& file, const std::string& name, std::int64_t m
     progress.add(file.size_bytes() - records.done_bytes());
 }
 
-void read_cifar(const InputFile& file, const std::string& name, data::DatasetId cifar, std::int64_t most,
+void read_cifar(const InputFile& file, const std::string& name, DatasetId cifar, std::int64_t most,
                 ByteProgress& progress, Tally& tally) {
-    const data::CifarLayout& layout = data::cifar_layout(cifar);
+    const CifarLayout& layout = cifar_layout(cifar);
     const auto there = static_cast<std::int64_t>(file.size_bytes() / layout.record_bytes);
     const std::int64_t count = most > 0 ? std::min(most, there) : there;
     for_each_cifar_record(file, layout, count, [&](std::int64_t, std::span<const std::byte> record) {
         tally.add_record(static_cast<std::int64_t>(record.size()));
         tally.add_label(std::to_integer<std::int64_t>(record[layout.label_bytes - 1]), 1);
-        tally.report.images.height.add(data::kCifarSide);
-        tally.report.images.width.add(data::kCifarSide);
+        tally.report.images.height.add(kCifarSide);
+        tally.report.images.width.add(kCifarSide);
     });
     const std::uint64_t rest = file.size_bytes() % layout.record_bytes;
     if (rest != 0) {
@@ -231,9 +231,9 @@ std::int64_t FeatureReport::records() const {
     return sum;
 }
 
-data::FeatureType FeatureReport::type() const {
+FeatureType FeatureReport::type() const {
     const auto* const most = std::max_element(records_by_type.begin(), records_by_type.end());
-    return static_cast<data::FeatureType>(most - records_by_type.begin());
+    return static_cast<FeatureType>(most - records_by_type.begin());
 }
 
 std::vector<SetReport> inspect(const InspectSettings& settings) {
@@ -281,24 +281,24 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 bool summarise(Bytes feature, FeatureSummary& summary) {
-    const std::optional<data::FeatureType> type = data::list_type(feature);
+    const std::optional<FeatureType> type = list_type(feature);
     if (!type) return false;
     summary.type = *type;
     switch (*type) {
-        case data::FeatureType::none:
+        case FeatureType::none:
             return true;
-        case data::FeatureType::bytes:
-            return data::for_each_bytes(feature, [&](Bytes value) {
+        case FeatureType::bytes:
+            return for_each_bytes(feature, [&](Bytes value) {
                 if (summary.length++ == 0) summary.first_bytes = value;
                 summary.value_bytes.add(static_cast<std::int64_t>(value.size()));
             });
-        case data::FeatureType::floats:
-            return data::for_each_float(feature, [&](float value) {
+        case FeatureType::floats:
+            return for_each_float(feature, [&](float value) {
                 ++summary.length;
                 if (std::isfinite(value)) summary.floats.add(static_cast<double>(value));
             });
-        case data::FeatureType::integers:
-            return data::for_each_integer(feature, [&](std::int64_t value) {
+        case FeatureType::integers:
+            return for_each_integer(feature, [&](std::int64_t value) {
                 if (summary.length++ == 0) summary.first_integer = value;
                 summary.integers.add(value);
             });
@@ -309,7 +309,7 @@ bool summarise(Bytes feature, FeatureSummary& summary) {
 }  // namespace
 
 bool visit_features(Bytes record, const std::function<void(std::string_view, const FeatureSummary&)>& visit) {
-    return data::for_each_feature(record, [&](const data::FeatureEntry& entry) {
+    return for_each_feature(record, [&](const FeatureEntry& entry) {
         FeatureSummary summary;
         if (!summarise(entry.feature, summary)) return false;
         visit(entry.key, summary);
@@ -317,7 +317,7 @@ bool visit_features(Bytes record, const std::function<void(std::string_view, con
     });
 }
 
-void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layout, std::int64_t count,
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
                            const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
     constexpr std::int64_t kRecordsAtOnce = 256;
     std::vector<std::byte> buffer;
@@ -332,4 +332,4 @@ void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layou
     }
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

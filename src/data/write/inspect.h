@@ -11,15 +11,15 @@
 #include "cnntrain/data/feature_type.h"
 #include "data/records/cifar_layout.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// The list of one key in one record.
 struct FeatureSummary {
-    data::FeatureType type = data::FeatureType::none;
+    FeatureType type = FeatureType::none;
     std::int64_t length = 0;  // number of values
-    data::Range<std::int64_t> value_bytes;
-    data::Range<std::int64_t> integers;
-    data::Range<double> floats;              // of the finite values
+    Range<std::int64_t> value_bytes;
+    Range<std::int64_t> integers;
+    Range<double> floats;                    // of the finite values
     std::int64_t first_integer = 0;          // valid if there are integers
     std::span<const std::byte> first_bytes;  // a view of the record
 };
@@ -32,7 +32,7 @@ bool visit_features(std::span<const std::byte> record,
 // Reads the records of a CIFAR file in order.
 
 /// Visits the first `count` records; reads the file in large pieces.
-void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layout, std::int64_t count,
+void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std::int64_t count,
                            const std::function<void(std::int64_t number, std::span<const std::byte> record)>& visit);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

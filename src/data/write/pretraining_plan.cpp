@@ -11,11 +11,11 @@
 
 #include "cnntrain/base/error.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
-constexpr std::int64_t kSpecialTokens = 3;  // [CLS] and two [SEP]
-constexpr std::int64_t kLeastLength = kSpecialTokens + 2;
+constexpr std::int64_t kFramingTokens = 3;  // [CLS] and two [SEP]
+constexpr std::int64_t kLeastLength = kFramingTokens + 2;
 constexpr std::int64_t kMostLength = std::int64_t{1} << 20;
 constexpr int kDocumentTries = 10;          // attempts to find another document
 constexpr double kShareOfMaskTokens = 0.8;  // of the masked tokens
@@ -29,7 +29,7 @@ public:
         : corpus_(corpus),
           vocabulary_pieces_(vocabulary_pieces),
           settings_(settings),
-          most_tokens_(settings.sequence_length - kSpecialTokens),
+          most_tokens_(settings.sequence_length - kFramingTokens),
           random_(settings.seed),
           documents_(corpus.documents()) {}
 
@@ -186,9 +186,9 @@ void check_instances(const InstanceSettings& settings) {
         refuse("the sequence length is " + std::to_string(length) + ", not in " + std::to_string(kLeastLength) + ".." +
                std::to_string(kMostLength));
     }
-    if (settings.max_predictions < 1 || settings.max_predictions > length - kSpecialTokens) {
+    if (settings.max_predictions < 1 || settings.max_predictions > length - kFramingTokens) {
         refuse("the number of masked tokens is " + std::to_string(settings.max_predictions) + ", not in 1.." +
-               std::to_string(length - kSpecialTokens) + " as sequences of " + std::to_string(length) +
+               std::to_string(length - kFramingTokens) + " as sequences of " + std::to_string(length) +
                " tokens allow");
     }
     if (settings.duplication_factor < 1) {
@@ -292,4 +292,4 @@ std::uint32_t PythonRandom::below(std::uint32_t bound) {
     return value;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -14,7 +14,7 @@
 #include "cnntrain/data/pretraining_writer.h"
 #include "data/write/corpus.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 // The random numbers of Python's random.Random, to reproduce data that Python programs make from a seed.
 
@@ -55,12 +55,12 @@ struct TokenRange {
 };
 
 /// Replacements of a masked token that are not vocabulary ids.
-inline constexpr data::TokenId kMaskToken = ~data::TokenId{0};
-inline constexpr data::TokenId kUnchanged = kMaskToken - 1;
+inline constexpr TokenId kMaskToken = ~TokenId{0};
+inline constexpr TokenId kUnchanged = kMaskToken - 1;
 
 struct MaskedToken {
-    std::uint32_t position = 0;              // in the sequence [CLS] first [SEP] second [SEP]
-    data::TokenId replacement = kUnchanged;  // or kMaskToken, or an index into Vocabulary::distinct()
+    std::uint32_t position = 0;        // in the sequence [CLS] first [SEP] second [SEP]
+    TokenId replacement = kUnchanged;  // or kMaskToken, or an index into Vocabulary::distinct()
 };
 
 struct Instance {
@@ -102,4 +102,4 @@ struct PlanEvents {
 InstancePlan plan_instances(const Corpus& corpus, std::uint32_t vocabulary_pieces, const InstanceSettings& settings,
                             const PlanEvents& events = {});
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

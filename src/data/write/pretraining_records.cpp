@@ -7,7 +7,7 @@
 #include "data/records/packing.h"
 #include "data/records/pretraining_example.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 std::span<const std::uint32_t> one(const std::uint32_t& value) {
@@ -21,12 +21,12 @@ std::span<const std::int32_t> signed_values(const std::vector<std::uint32_t>& va
 
 }  // namespace
 
-PretrainingRecords::PretrainingRecords(const Corpus& corpus, const InstancePlan& plan,
-                                       const data::Vocabulary& vocabulary, const RecordLayout& layout)
+PretrainingRecords::PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const Vocabulary& vocabulary,
+                                       const RecordLayout& layout)
     : corpus_(&corpus), plan_(&plan), vocabulary_(&vocabulary), special_(vocabulary.special_tokens()), layout_(layout) {
     if (!layout.packed) return;
-    keys_ = data::pretraining_keys(layout.settings());
-    for (const data::PretrainingKey& key : keys_)
+    keys_ = pretraining_keys(layout.settings());
+    for (const PretrainingKey& key : keys_)
         fields_.emplace_back(static_cast<std::size_t>(key.length));
     for (Values& field : fields_)
         field_views_.push_back(std::as_writable_bytes(std::span(field)));
@@ -91,13 +91,13 @@ void PretrainingRecords::append_plain(std::string& bytes) {
         values->resize(length, 0);
     for (Values* values : {&positions_, &labels_})
         values->resize(predictions, 0);
-    encoder_.add(data::kInputIds, ids_);
-    encoder_.add(data::kInputMask, mask_);
-    encoder_.add(data::kMaskedLmIds, labels_);
-    encoder_.add(data::kMaskedLmPositions, positions_);
-    encoder_.add(data::kMaskedLmWeights, weights_);
-    encoder_.add(data::kNextSentenceLabels, one(random_next_));
-    encoder_.add(data::kSegmentIds, segments_);
+    encoder_.add(kInputIds, ids_);
+    encoder_.add(kInputMask, mask_);
+    encoder_.add(kMaskedLmIds, labels_);
+    encoder_.add(kMaskedLmPositions, positions_);
+    encoder_.add(kMaskedLmWeights, weights_);
+    encoder_.add(kNextSentenceLabels, one(random_next_));
+    encoder_.add(kSegmentIds, segments_);
     encoder_.finish(bytes);
 }
 
@@ -123,22 +123,22 @@ void PretrainingRecords::append_static(std::string& bytes) {
         padded_segments_[place] = segments_[position];
         padded_positions_[place] = position;
     }
-    encoder_.add(data::kInputIds, padded_ids_);
-    encoder_.add(data::kInputPosition, padded_positions_);
-    encoder_.add(data::kMaskPaddingIndex, one(front));
-    encoder_.add(data::kMaskedLabels, padded_labels_);
+    encoder_.add(kInputIds, padded_ids_);
+    encoder_.add(kInputPosition, padded_positions_);
+    encoder_.add(kMaskPaddingIndex, one(front));
+    encoder_.add(kMaskedLabels, padded_labels_);
     labels_.resize(predictions, 0);
-    encoder_.add(data::kMaskedLmIds, labels_);
-    encoder_.add(data::kMaskedLmPositions, positions_);
-    encoder_.add(data::kMaskedLmWeights, weights_);
-    encoder_.add(data::kNextSentenceLabels, one(random_next_));
-    encoder_.add(data::kSegmentIds, padded_segments_);
-    encoder_.add(data::kSeqPaddingIndex, one(back));
+    encoder_.add(kMaskedLmIds, labels_);
+    encoder_.add(kMaskedLmPositions, positions_);
+    encoder_.add(kMaskedLmWeights, weights_);
+    encoder_.add(kNextSentenceLabels, one(random_next_));
+    encoder_.add(kSegmentIds, padded_segments_);
+    encoder_.add(kSeqPaddingIndex, one(back));
     encoder_.finish(bytes);
 }
 
 void PretrainingRecords::append_packed(std::span<const std::uint32_t> instances, std::string& bytes) {
-    data::PackedRow row(field_views_);
+    PackedRow row(field_views_);
     for (const std::uint32_t number : instances) {
         gather(plan_->instances[number]);
         row.append({.ids = signed_values(ids_),
@@ -149,7 +149,7 @@ void PretrainingRecords::append_packed(std::span<const std::uint32_t> instances,
                     .next_sentence_label = static_cast<std::int32_t>(random_next_)});
     }
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-        if (keys_[i].type == data::FeatureType::floats) {
+        if (keys_[i].type == FeatureType::floats) {
             const auto* const values = reinterpret_cast<const float*>(fields_[i].data());
             encoder_.add(keys_[i].key, std::span(values, fields_[i].size()));
         } else {
@@ -159,4 +159,4 @@ void PretrainingRecords::append_packed(std::span<const std::uint32_t> instances,
     encoder_.finish(bytes);
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

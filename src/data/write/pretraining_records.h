@@ -12,7 +12,7 @@
 #include "data/write/corpus.h"
 #include "data/write/pretraining_plan.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 struct RecordLayout {
     std::int64_t sequence_length = 128;  // S
@@ -22,7 +22,7 @@ struct RecordLayout {
     bool packed = false;                 // selects the packed layout
 
     /// Settings with which the records are read.
-    data::PretrainingSettings settings() const {
+    PretrainingSettings settings() const {
         return {.static_mask = remask,
                 .packed = packed,
                 .sequence_length = sequence_length,
@@ -33,7 +33,7 @@ struct RecordLayout {
 /// Not thread-safe: it reuses its buffers. The constructor's arguments must outlive it.
 class PretrainingRecords {
 public:
-    PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const data::Vocabulary& vocabulary,
+    PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const Vocabulary& vocabulary,
                        const RecordLayout& layout);
 
     /// Appends the tf.Example of the instances to `bytes`: several of them in the packed layout only.
@@ -50,10 +50,10 @@ private:
 
     const Corpus* corpus_;
     const InstancePlan* plan_;
-    const data::Vocabulary* vocabulary_;
-    data::SpecialTokens special_;
+    const Vocabulary* vocabulary_;
+    SpecialTokens special_;
     RecordLayout layout_;
-    data::ExampleEncoder encoder_;
+    ExampleEncoder encoder_;
 
     // Values of the current instance, without padding.
     Values ids_;
@@ -71,9 +71,9 @@ private:
     Values mask_;
 
     // Fields of the current record in the packed layout.
-    std::vector<data::PretrainingKey> keys_;
+    std::vector<PretrainingKey> keys_;
     std::vector<Values> fields_;
     std::vector<std::span<std::byte>> field_views_;  // views of fields_
 };
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

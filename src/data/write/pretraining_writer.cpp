@@ -29,7 +29,7 @@
 #include "data/write/pretraining_records.h"
 #include "data/write/shard_writer.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,10 +50,10 @@ class RecordPlan {
 public:
     RecordPlan(const InstancePlan& plan, const RecordLayout& layout) : plan_(plan), packed_(layout.packed) {
         if (!packed_) return;
-        std::vector<data::RowShare> shares;
+        std::vector<RowShare> shares;
         for (const std::uint32_t number : plan.order)
             shares.push_back({plan.instances[number].tokens(), plan.instances[number].masks, 1});
-        const data::Packing packing = data::pack(shares, data::room_of_row(layout.settings()));
+        const Packing packing = pack(shares, room_of_row(layout.settings()));
         for (std::int64_t row = 0; row < packing.rows(); ++row) {
             std::vector<std::uint32_t> instances;
             for (const std::uint32_t place : packing.sequences(row))
@@ -71,7 +71,7 @@ public:
 private:
     const InstancePlan& plan_;
     bool packed_;
-    data::Packing rows_;
+    Packing rows_;
 };
 
 class PretrainingConversion {
@@ -139,9 +139,9 @@ PretrainingConversion::PretrainingConversion(const PretrainingWriterSettings& se
     : settings_(settings),
       events_(events),
       threads_(std::clamp(settings.threads, 1, tbb::info::default_concurrency())),
-      outputs_(data::split_list(settings.output_files)) {
+      outputs_(split_list(settings.output_files)) {
     check_pretraining(settings, outputs_);
-    inputs_ = data::matching_files(settings.input_files);
+    inputs_ = matching_files(settings.input_files);
     vocabulary_text_ = read_text(files_, settings.vocabulary);
     check_places();
 }
@@ -177,7 +177,7 @@ Fingerprint PretrainingConversion::fingerprint() const {
     };
     const InstanceSettings& how = settings_.instances;
     Fingerprint result = {{"record format", kPretrainingFormat},
-                          {"Unicode version", data::unicode_version()},
+                          {"Unicode version", unicode_version()},
                           {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
                           {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
                           {"vocabulary", vocabulary.text()},
@@ -258,7 +258,7 @@ PretrainingWriterResult PretrainingConversion::run() {
 }
 
 void PretrainingConversion::make_records() {
-    const data::Vocabulary vocabulary = data::Vocabulary::read(files_, settings_.vocabulary);
+    const Vocabulary vocabulary = Vocabulary::read(files_, settings_.vocabulary);
     CorpusSettings reading{inputs_, settings_.lower_case, threads_, events_.stop_requested, {}};
     reading.progress = [&](std::uint64_t done, std::uint64_t total) {
         tell(PretrainingStage::tokenise, static_cast<std::int64_t>(done), 0, static_cast<std::int64_t>(total));
@@ -298,7 +298,7 @@ PretrainingConversion::Block PretrainingConversion::make_block(const RecordPlan&
     for (std::size_t k = first_record; k < end; k += step) {
         record.clear();
         records.append(plan.numbers(k), record);
-        data::append_record(std::as_bytes(std::span(record)), block.bytes);
+        append_record(std::as_bytes(std::span(record)), block.bytes);
         ++block.records;
         for (const std::uint32_t number : plan.numbers(k)) {
             const Instance& instance = plan.instance(number);
@@ -380,4 +380,4 @@ PretrainingWriterResult write_pretraining_records(const PretrainingWriterSetting
     return PretrainingConversion(settings, events).run();
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -25,7 +25,7 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/sets/file_patterns.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 constexpr std::string_view kSkippedList = "skipped.txt";
@@ -51,7 +51,7 @@ std::vector<ShardFile> files_of(const ShardPlan& plan) {
 
 /// True if `name` is a shard with one of the plan's prefixes and any count.
 bool is_shard_of(const ShardPlan& plan, std::string_view name) {
-    const std::optional<data::ShardName> shard = data::parse_shard_name(name);
+    const std::optional<ShardName> shard = parse_shard_name(name);
     return shard && std::any_of(plan.sets.begin(), plan.sets.end(),
                                 [&](const ShardSet& set) { return set.prefix == shard->prefix; });
 }
@@ -248,7 +248,7 @@ void Run::work(int worker) {
 void Run::write_file(std::size_t file, int worker) {
     const ShardFile& shard = all_[file];
     FinishedFile entry{shard.name};
-    data::RecordWriter writer(files_, path(shard.name));
+    RecordWriter writer(files_, path(shard.name));
     for (const std::int64_t source : *shard.sources) {
         if (stopping_) return;
         const MadeRecord made = job_.produce(source, worker);
@@ -539,4 +539,4 @@ std::string differences(const Fingerprint& now, const Fingerprint& before) {
     return text;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

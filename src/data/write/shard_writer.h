@@ -24,7 +24,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 
 /// Name of a file: "train-00003-of-01024".
 std::string shard_name(std::string_view prefix, std::size_t shard, std::size_t shards);
@@ -134,4 +134,4 @@ void append_to_journal(FileSystem& files, const std::string& path, const std::st
 /// Describes the differences: "seed is 7, was 6; training files is 8, was 4".
 std::string differences(const Fingerprint& now, const Fingerprint& before);
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

@@ -21,7 +21,7 @@
 #include "data/write/inspect.h"
 #include "data/write/shard_writer.h"
 
-namespace cnntrain::dataset_tools {
+namespace cnntrain::data {
 namespace {
 
 /// The results of one file.
@@ -47,7 +47,7 @@ class RecordChecks {
 public:
     RecordChecks(const FileSet& set, std::string file, bool decode, FileResult& result)
         : set_(set), file_(std::move(file)), decode_(decode), result_(result) {
-        const auto named = std::ssize(data::classes_of_records(std::filesystem::path(file_).parent_path().string()));
+        const auto named = std::ssize(classes_of_records(std::filesystem::path(file_).parent_path().string()));
         if (named > 0) classes_ = named;
     }
 
@@ -61,7 +61,7 @@ public:
         Keys keys;
         if (!visit_features(record.payload, [&](std::string_view key, const FeatureSummary&) {
                 keys.image |= key.starts_with("image/");
-                keys.token_ids |= key == data::kInputIds;
+                keys.token_ids |= key == kInputIds;
             })) {
             return add(Fault::not_an_example, "the record is not a tf.Example");
         }
@@ -90,7 +90,7 @@ private:
 
     void check_image() {
         try {
-            data::parse_image_example(record_->payload, example_);
+            parse_image_example(record_->payload, example_);
         } catch (const Error& error) {
             return add(Fault::not_an_example, error.what());
         }
@@ -109,33 +109,33 @@ private:
     void check_pretraining() {
         if (pretraining_keys_.empty() && !take_pretraining_layout())
             return add(Fault::not_an_example, "input_ids has no int64 value, or masked_lm_weights has no float value");
-        const auto fault = data::parse_pretraining_example(record_->payload, pretraining_keys_, field_views_);
+        const auto fault = parse_pretraining_example(record_->payload, pretraining_keys_, field_views_);
         if (!fault) return;
-        const bool is_value = fault->kind == data::PretrainingFault::Kind::wrong_value;
+        const bool is_value = fault->kind == PretrainingFault::Kind::wrong_value;
         add(is_value ? Fault::wrong_value : Fault::not_an_example, fault->what);
     }
 
     bool take_pretraining_layout() {
-        const std::optional<data::PretrainingSettings> settings = data::settings_of_record(record_->payload);
+        const std::optional<PretrainingSettings> settings = settings_of_record(record_->payload);
         if (!settings || settings->sequence_length == 0 || settings->max_predictions == 0) return false;
-        pretraining_keys_ = data::pretraining_keys(*settings);
-        for (const data::Field& field : pretraining_fields(*settings))
+        pretraining_keys_ = pretraining_keys(*settings);
+        for (const Field& field : pretraining_fields(*settings))
             field_views_.emplace_back(fields_.emplace_back(field.desc.bytes()));
         return true;
     }
 
     const FileSet& set_;
     std::string file_;
-    std::int64_t classes_ = data::dataset_info(data::DatasetId::imagenet).classes;  // of image records
+    std::int64_t classes_ = dataset_info(DatasetId::imagenet).classes;  // of image records
     bool decode_;
     FileResult& result_;
     const RawRecord* record_ = nullptr;
     std::optional<Contents> contents_;
-    std::vector<data::PretrainingKey> pretraining_keys_;  // empty before the first such record
+    std::vector<PretrainingKey> pretraining_keys_;  // empty before the first such record
     std::vector<std::vector<std::byte>> fields_;
     std::vector<std::span<std::byte>> field_views_;  // views of fields_
-    data::ImageExample example_;
-    data::JpegChecker jpeg_;
+    ImageExample example_;
+    JpegChecker jpeg_;
 };
 
 void verify_records(const InputFile& input, const FileSet& set, const std::string& file, bool decode,
@@ -158,9 +158,9 @@ void verify_records(const InputFile& input, const FileSet& set, const std::strin
     }
 }
 
-void verify_cifar(const InputFile& input, data::DatasetId cifar, const std::string& file, ByteProgress& progress,
+void verify_cifar(const InputFile& input, DatasetId cifar, const std::string& file, ByteProgress& progress,
                   FileResult& result) {
-    const data::CifarLayout& layout = data::cifar_layout(cifar);
+    const CifarLayout& layout = cifar_layout(cifar);
     const std::uint64_t size = input.size_bytes();
     result.records = static_cast<std::int64_t>(size / layout.record_bytes);
     const std::uint64_t rest = size % layout.record_bytes;
@@ -253,7 +253,7 @@ void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult
         }
     }
     if (set.cifar && !set.files.empty()) {
-        const data::DatasetInfo& info = data::dataset_info(*set.cifar);
+        const DatasetInfo& info = dataset_info(*set.cifar);
         const std::int64_t published = set.name.ends_with("train") ? info.train_images : info.validation_images;
         if (records != published) {
             result.notes.push_back(set.name + ": " + std::to_string(records) + " images; the published set has " +
@@ -345,4 +345,4 @@ VerifyResult verify(const VerifySettings& settings) {
     return result;
 }
 
-}  // namespace cnntrain::dataset_tools
+}  // namespace cnntrain::data

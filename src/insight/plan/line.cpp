@@ -11,7 +11,7 @@
 namespace cnntrain::plan {
 namespace {
 
-std::string written_splits(const config::Settings& /*settings*/, const std::vector<std::string>& splits) {
+std::string written_splits(const options::Settings& /*settings*/, const std::vector<std::string>& splits) {
     std::string text = "--pipeline-splits";
     for (const std::string& split : splits)
         text += " " + split;
@@ -19,7 +19,7 @@ std::string written_splits(const config::Settings& /*settings*/, const std::vect
 }
 
 /// Options that a line without a pipeline needs besides its stages.
-std::string options_before(const PlannedLine& line, const train::TaskRow& row) {
+std::string options_before(const PlannedLine& line, const run::TaskRow& row) {
     if (line.pipelined) return "";
     const std::string schedule = "--pipeline-schedule " + std::string(schedule::name(line.schedule)) + " ";
     return row.pipeline ? schedule : "--pipeline " + schedule;
@@ -37,15 +37,15 @@ std::int64_t PlannedLine::legal_accumulation(const schedule::Pipeline& pipeline)
     return (accumulation + unit - 1) / unit * unit;
 }
 
-PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& arguments) {
-    const train::TrainingSettings& training = arguments.settings.training;
-    const schedule::BatchPlan batch = train::batch_plan(arguments.settings);
+PlannedLine line_of(const run::TaskRow& row, const options::ParseResult& arguments) {
+    const run::TrainingSettings& training = arguments.settings.training;
+    const schedule::BatchPlan batch = run::batch_plan(arguments.settings);
     PlannedLine line;
     line.pipelined = training.pipeline;
     if (training.pipeline) line.splits = training.pipeline_splits;
     line.shards = training.shards;
     line.schedule = training.pipeline_schedule;
-    const schedule::Placement placement = schedule::in_one_lane(train::update_plan(arguments.settings));
+    const schedule::Placement placement = schedule::in_one_lane(run::update_plan(arguments.settings));
     line.micro_batch = placement.samples;
     line.accumulation = batch.accumulation;
     line.replicas = placement.micro_batches / batch.accumulation;
@@ -60,8 +60,8 @@ PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& argume
 namespace {
 
 /// A pipeline whose only stage is the whole network: measurements depend neither on splits nor on stashes.
-config::ParseResult unsplit(config::ParseResult arguments) {
-    train::TrainingSettings& training = arguments.settings.training;
+options::ParseResult unsplit(options::ParseResult arguments) {
+    run::TrainingSettings& training = arguments.settings.training;
     training.pipeline = true;
     training.pipeline_splits.clear();
     training.shards = 1;
@@ -71,15 +71,15 @@ config::ParseResult unsplit(config::ParseResult arguments) {
 
 }  // namespace
 
-NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
+NetworkOfLine network_of_line(const run::TaskRow& row, const options::ParseResult& arguments,
                               const backend::Backend& backend) {
-    const config::Settings& settings = arguments.settings;
-    const std::unique_ptr<train::Task> task = row.make(unsplit(arguments), backend, 0);
+    const options::Settings& settings = arguments.settings;
+    const std::unique_ptr<run::Task> task = row.make(unsplit(arguments), backend, 0);
     const std::vector<data::Field> fields =
-        task->batch_fields(data::Split::train, train::placement(settings, backend).samples);
+        task->batch_fields(data::Split::train, run::placement(settings, backend).samples);
     NetworkOfLine result{FunctionNames(row.functions(settings), row.scopes), task->training_graph(fields), {}, {}};
     PlannedNetwork& network = result.network;
-    network.threads = train::compute_threads(settings.run);
+    network.threads = run::compute_threads(settings.run);
     network.lanes = settings.training.lanes;
     if (settings.training.recomputation) network.kept = Kept::inputs;
     network.facts = function_facts(result.graph, result.names);
@@ -87,9 +87,9 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
     try {
         constexpr std::int64_t kLeast = 2;    // so that gradients are summed
         constexpr std::int64_t kMost = 1024;  // the backend lists them
-        backend::CompileRequest request = train::compile_request(result.graph, settings, fields, 0);
+        backend::CompileRequest request = run::compile_request(result.graph, settings, fields, 0);
         // The number of micro-batches decides which copies pay off.
-        const schedule::Placement update = schedule::in_one_lane(train::update_plan(settings));
+        const schedule::Placement update = schedule::in_one_lane(run::update_plan(settings));
         request.plan.accumulation = std::clamp(update.micro_batches, kLeast, kMost);
         const auto executable = backend.compile(request);
         add_copies(result.graph, result.names, executable->report(), network.facts, network.results);

@@ -42,7 +42,7 @@ struct PlannedLine {
 };
 
 /// Error(usage) if the number of micro-batches overflows.
-PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& arguments);
+PlannedLine line_of(const run::TaskRow& row, const options::ParseResult& arguments);
 
 // The network of a training command line, before any measurement.
 
@@ -55,7 +55,7 @@ struct NetworkOfLine {
 
 /// Compiles the graph to find out what the backend keeps in memory. A network that is too large for this machine is
 /// planned without that information, since the plan may be for another machine.
-NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
+NetworkOfLine network_of_line(const run::TaskRow& row, const options::ParseResult& arguments,
                               const backend::Backend& backend);
 
 }  // namespace cnntrain::plan

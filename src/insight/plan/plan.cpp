@@ -22,15 +22,15 @@ using schedule::Pipeline;
 
 class Plan {
 public:
-    Plan(const train::TaskRow& row, const config::ParseResult& arguments, const PlanSettings& settings,
-         const train::Host& host)
+    Plan(const run::TaskRow& row, const options::ParseResult& arguments, const PlanSettings& settings,
+         const run::Host& host)
         : arguments_(arguments),
           settings_(settings),
           host_(host),
           line_(line_of(row, arguments)),
-          backend_(train::make_backend(arguments.settings.run.backend)),
+          backend_(run::make_backend(arguments.settings.run.backend)),
           of_line_(network_of_line(row, arguments, *backend_)) {
-        const std::unique_ptr<train::Task> task = row.make(arguments, *backend_, 0);
+        const std::unique_ptr<run::Task> task = row.make(arguments, *backend_, 0);
         task_ = task->description();
         unit_ = task->columns().unit.many;
     }
@@ -125,7 +125,7 @@ private:
     ProfiledLine profiled_line() const {
         return {.title = "training, " + (task_.title.empty() ? task_.model : task_.title),
                 .micro_batch = line_.micro_batch,
-                .type = std::string(name(train::arithmetic(arguments_.settings.device, *backend_).type))};
+                .type = std::string(name(run::arithmetic(arguments_.settings.device, *backend_).type))};
     }
 
     void find_times(const std::vector<int>& threads) {
@@ -158,12 +158,12 @@ private:
                (how.lanes > 1 ? " on each of " + std::to_string(how.lanes) + " lanes" : "");
     }
 
-    const config::ParseResult& arguments_;
+    const options::ParseResult& arguments_;
     const PlanSettings& settings_;
-    const train::Host& host_;
+    const run::Host& host_;
     PlannedLine line_;
     std::unique_ptr<backend::Backend> backend_;
-    train::TaskDescription task_;
+    run::TaskDescription task_;
     std::string unit_;  // samples in the plural
     NetworkOfLine of_line_;
     const FunctionNames& names_ = of_line_.names;
@@ -173,8 +173,8 @@ private:
 
 }  // namespace
 
-void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
-                   const train::Host& host) {
+void plan_training(const run::TaskRow& row, const options::ParseResult& line, const PlanSettings& settings,
+                   const run::Host& host) {
     Plan(row, line, settings, host).run();
 }
 

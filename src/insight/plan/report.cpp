@@ -121,7 +121,7 @@ std::string lanes_text(const Prediction& plan) {
 
 }  // namespace
 
-std::string model_text(const train::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line) {
+std::string model_text(const run::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line) {
     FunctionFacts sum;
     for (const FunctionFacts& function : network.facts) {
         sum.parameters += function.parameters;

@@ -14,7 +14,7 @@
 
 namespace cnntrain::plan {
 
-std::string model_text(const train::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line);
+std::string model_text(const run::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line);
 
 class PlanReport {
 public:

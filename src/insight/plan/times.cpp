@@ -250,7 +250,7 @@ Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const 
     request.runtime.check_finite = false;  // generated images may make the loss diverge
     request.runtime.stop_requested = how.stop_requested;
     executable_ = backend.compile(request);
-    train::initialise(*executable_, graph, kSeed);
+    run::initialise(*executable_, graph, kSeed);
     run_update();  // warm-up
 }
 

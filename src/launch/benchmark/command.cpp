@@ -93,18 +93,18 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
 /// Otherwise "".
 std::string skip_reason(const Words& words, const std::optional<Script>& script) {
     if (!script) return "";
-    const std::string_view reason = config::why_not_here(script->name);
+    const std::string_view reason = options::why_not_here(script->name);
     if (!reason.empty()) return std::string(last_part(script->name)) + ": " + std::string(reason);
     const auto config = std::ranges::find(words, "--config");
     if (last_part(script->name) != "run_pretraining.py" || words.end() - config < 2) return "";
-    const std::string_view missing = config::missing_part(*(config + 1));
+    const std::string_view missing = options::missing_part(*(config + 1));
     return missing.empty() ? "" : *(config + 1) + ": " + std::string(missing);
 }
 
 void check_script(const Entry& entry, const std::string& script) {
-    if (config::is_script(script)) return;
+    if (options::is_script(script)) return;
     try {
-        config::command_named(script);
+        options::command_named(script);
     } catch (const Error& error) {
         refuse_line(entry, "cmd: '" + script + "' is no script that cnntrain stands for: " + error.what());
     }
@@ -171,7 +171,7 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machin
         program_at += static_cast<std::ptrdiff_t>(script->at);
     } else if (launcher == "mpirun") {
         program_at = std::ranges::find_if(
-            words, [](const std::string& word) { return word == "cnntrain" || config::is_script(word); });
+            words, [](const std::string& word) { return word == "cnntrain" || options::is_script(word); });
     }
     const Words program = launch::with_own_commands({program_at, words.end()}, machine.program);
     words.erase(program_at, words.end());

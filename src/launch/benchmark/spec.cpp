@@ -313,7 +313,7 @@ YAML::Node load(const std::string& file) {
     const FileKind kind = posix_files().kind(file);
     if (kind == FileKind::absent) refuse_spec(file + ": no such file; give a benchmarks.yml with --spec");
     if (kind == FileKind::directory) refuse_spec(file + ": a folder; give a benchmarks.yml with --spec");
-    YAML::Node root = YAML::Load(config::yaml_text(file, ErrorKind::data));
+    YAML::Node root = YAML::Load(options::yaml_text(file, ErrorKind::data));
     if (!root.IsMap()) refuse_spec(file + ": expected a mapping of benchmark names and entries");
     return root;
 }
@@ -345,7 +345,7 @@ std::string like_names(const std::string& wanted, const std::vector<std::string>
     if (!contains(wanted, kModel)) return "";
     std::string list;
     for (const std::string& name : names) {
-        if (contains(name, kModel) && config::missing_part(name).empty()) list += " " + name;
+        if (contains(name, kModel) && options::missing_part(name).empty()) list += " " + name;
     }
     return list.empty() ? "" : "; benchmarks of BERT:" + list;
 }
@@ -357,7 +357,7 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
         throw Error(ErrorKind::usage, "--benchmark " + wanted + ": names with 'options' in them are parts of others");
     }
     const std::vector<std::string> names = names_of(spec);
-    if (const std::string_view missing = config::missing_part(wanted); !missing.empty()) {
+    if (const std::string_view missing = options::missing_part(wanted); !missing.empty()) {
         throw Error(ErrorKind::unsupported,
                     "--benchmark " + wanted + ": " + std::string(missing) + like_names(wanted, names));
     }

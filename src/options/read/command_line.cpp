@@ -12,7 +12,7 @@
 #include "cnntrain/options/parse.h"
 #include "options/read/value.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
@@ -351,4 +351,4 @@ std::optional<double> decimal_number(std::string_view word) {
     return number_of<double>(word);
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

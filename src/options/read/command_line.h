@@ -12,7 +12,7 @@
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/option_values.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// The few values that decide which options exist. Unknown words are skipped here; the full parse reports them.
 struct FrontDoor {
@@ -54,4 +54,4 @@ const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view
 Expanded expand_words(const std::vector<Spelling>& known, const std::vector<std::string>& words,
                       const LineHabits& habits);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

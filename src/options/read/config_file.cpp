@@ -19,7 +19,7 @@
 #include "cnntrain/options/yaml_text.h"
 #include "options/read/value.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 namespace fs = std::filesystem;
@@ -350,4 +350,4 @@ void expand_file_names(Layer& layer, const Environment& environment, std::vector
     }
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

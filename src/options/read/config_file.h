@@ -7,7 +7,7 @@
 #include "cnntrain/options/option_values.h"
 #include "cnntrain/options/parse.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// The entries of a configuration. `places`: *.yml files, or folders of them, searched in order. Old option names are
 /// accepted as keys. Throws Error(usage) with the nearest name for an unknown key, value or configuration.
@@ -23,4 +23,4 @@ std::vector<std::string> names_in(const std::vector<std::string>& places);
 /// assumed to lack its $: it is expanded too, with a notice. Throws Error(usage) if a variable is not set.
 void expand_file_names(Layer& layer, const Environment& environment, std::vector<std::string>& notices);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

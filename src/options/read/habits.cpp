@@ -11,7 +11,7 @@
 #include "options/read/value.h"
 #include "options/table/habits.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -300,4 +300,4 @@ std::string_view command_of_habit(std::string_view word) {
     return habit == command_habits().end() ? std::string_view() : habit->reads;
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -11,7 +11,7 @@
 #include "options/read/value.h"
 #include "options/resolve/resolve.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 using nlohmann::json;
@@ -258,4 +258,4 @@ void notice_differences(const Layer& recorded, Resolution& run) {
     }
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

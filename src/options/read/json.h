@@ -8,7 +8,7 @@
 
 #include "cnntrain/options/parse.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// A JSON list or object without blanks. Throws Error(data) for any other text.
 std::string compact_json(std::string_view text);
@@ -34,4 +34,4 @@ void leave_to(const TaskOptions& task, const Layer& given, Layer& recorded);
 /// One notice for each option that changes the numbers of the evaluation and has another value than the run's.
 void notice_differences(const Layer& recorded, Resolution& run);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -12,7 +12,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/option_values.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -254,7 +254,7 @@ bool given(Source source) {
 }
 
 bool OptionValues::given(std::string_view key) const {
-    return has(key) && config::given(at(key).source);
+    return has(key) && options::given(at(key).source);
 }
 
 template <typename T> T OptionValues::value_or_empty(std::string_view key) const {
@@ -288,4 +288,4 @@ bool OptionValues::is_set(std::string_view key) const {
     return has(key) && !is_unset(at(key).value);
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

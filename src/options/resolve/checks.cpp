@@ -11,7 +11,7 @@
 #include "cnntrain/options/parse.h"
 #include "options/resolve/resolve.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 /// Empty for tasks without the option.
@@ -570,4 +570,4 @@ void check_rules(const std::vector<Rule>& rules, Resolution& run) {
     }
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -16,7 +16,7 @@
 #include "options/read/value.h"
 #include "options/resolve/resolve.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 namespace fs = std::filesystem;
@@ -361,4 +361,4 @@ Settings to_settings(Resolution& run) {
     return settings;
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -6,7 +6,7 @@
 #include "cnntrain/options/parse.h"
 #include "options/resolve/resolve.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 /// The value's placeholder. Patterns are several names of files.
@@ -212,4 +212,4 @@ void refuse_unavailable(const ParseResult& result) {
     throw Error(ErrorKind::unsupported, message);
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -6,7 +6,7 @@
 
 #include "cnntrain/options/task_options.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 // The steps that all tasks share; the task's own step follows each.
 
@@ -29,4 +29,4 @@ void notice_idle_options(Resolution& run);
 /// Settings from resolved values. May add notices.
 Settings to_settings(Resolution& run);
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -6,7 +6,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 /// A word in a name, and the reason given when it occurs.
@@ -123,4 +123,4 @@ std::string_view missing_part(std::string_view name) {
     return {};
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

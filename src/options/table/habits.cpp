@@ -1,6 +1,6 @@
 #include "options/table/habits.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 constexpr std::uint32_t kEvaluates = kV | kE;
@@ -175,4 +175,4 @@ std::span<const CommandHabit> command_habits() {
     return kCommandHabits;
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

@@ -7,7 +7,7 @@
 
 #include "cnntrain/options/option.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 
 /// A flag with a value that this program does not have, or not in this form. It is consulted only where the line as
 /// typed does not work: no flag, old name or abbreviation of this program ever means something else because of a row.
@@ -36,4 +36,4 @@ struct CommandHabit {
 };
 std::span<const CommandHabit> command_habits();
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

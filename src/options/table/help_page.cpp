@@ -6,7 +6,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 constexpr std::size_t kWidth = 100;
@@ -213,4 +213,4 @@ std::string help_text(const HelpPage& page, const HelpWish& wish) {
     return opening(page) + main_options(page) + page.more + signpost(page);
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

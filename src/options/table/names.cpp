@@ -3,7 +3,7 @@
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 template <typename E> std::string_view spelling(E value) {
@@ -104,13 +104,13 @@ template <> const std::vector<std::string_view>& names<schedule::PipelineSchedul
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<train::Metric>() {
-    static const std::vector<std::string_view> all(train::kMetricNames.begin(), train::kMetricNames.end());
+template <> const std::vector<std::string_view>& names<run::Metric>() {
+    static const std::vector<std::string_view> all(run::kMetricNames.begin(), run::kMetricNames.end());
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<train::LogFormat>() {
-    static const std::vector<std::string_view> all(train::kLogFormatNames.begin(), train::kLogFormatNames.end());
+template <> const std::vector<std::string_view>& names<run::LogFormat>() {
+    static const std::vector<std::string_view> all(run::kLogFormatNames.begin(), run::kLogFormatNames.end());
     return all;
 }
 
@@ -136,7 +136,7 @@ std::string_view name(data::DatasetId value) {
 std::string_view name(graph::UpdateRule value) {
     return spelling(value);
 }
-std::string_view name(train::Metric value) {
+std::string_view name(run::Metric value) {
     return spelling(value);
 }
 std::string_view name(optim::LrSchedule value) {
@@ -152,4 +152,4 @@ std::string_view name(backend::StochasticRounding value) {
     return spelling(value);
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

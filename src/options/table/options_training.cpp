@@ -1,7 +1,7 @@
 // Shared options: the Training group.
 #include "cnntrain/options/shared_options.h"
 
-namespace cnntrain::config {
+namespace cnntrain::options {
 namespace {
 
 std::vector<Option> batch_and_length_options() {
@@ -14,7 +14,7 @@ std::vector<Option> batch_and_length_options() {
          .main_in = kTVE,
          .numerics = true,
          .recorded = Recorded::taken,
-         .bind = to<&Settings::training, &train::TrainingSettings::micro_batch_size>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::micro_batch_size>()},
         {.flag = "--batch-size",
          .type = Type::integer,
          .help = "Old name of --micro-batch-size.",
@@ -27,7 +27,7 @@ std::vector<Option> batch_and_length_options() {
          .range = between(1, 1e9),
          .acts_in = kT,
          .numerics = true,
-         .bind = to<&Settings::training, &train::TrainingSettings::gradient_accumulation_count>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::gradient_accumulation_count>()},
         {.flag = "--epochs",
          .left_open = true,
          .help = "Length of the run; without it, the model's.",
@@ -38,7 +38,7 @@ std::vector<Option> batch_and_length_options() {
          .main_in = kT | kR,
          .acts_in = kT | kR,
          .numerics = true,
-         .bind = to<&Settings::training, &train::TrainingSettings::epochs>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::epochs>()},
         {.flag = "--iterations",
          .help = "Length of the run in weight updates, instead of --epochs. In validation of generated or synthetic "
                  "data: batches per run.",
@@ -49,7 +49,7 @@ std::vector<Option> batch_and_length_options() {
          .main_in = kT | kE | kR,
          .numerics = true,
          .recorded = Recorded::ignored,
-         .bind = to<&Settings::training, &train::TrainingSettings::iterations>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::iterations>()},
         {.flag = "--weight-decay",
          .left_open = true,
          .help = "Coefficient of L2 weight decay; without it, the model's. Biases decay, too; gammas, betas and "
@@ -82,7 +82,7 @@ std::vector<Option> batch_and_length_options() {
          .acts_in = kT,
          .numerics = true,
          .path = true,
-         .bind = to<&Settings::training, &train::TrainingSettings::init_path>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::init_path>()},
     };
 }
 
@@ -92,42 +92,42 @@ std::vector<Option> checkpoint_options() {
          .help = "Checkpoints per epoch; 0: none, so no validation either.",
          .range = between(0, kMostIterations),
          .acts_in = kT,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::ckpts_per_epoch>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::ckpts_per_epoch>()},
         {.flag = "--epochs-per-ckpt",
          .help = "Epochs between checkpoints, instead of --ckpts-per-epoch.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .acts_in = kT,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::epochs_per_ckpt>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::epochs_per_ckpt>()},
         {.flag = "--ckpt-epochs-offset",
          .help = "Epoch from which checkpoints are counted.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .acts_in = kT,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::ckpt_epochs_offset>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::ckpt_epochs_offset>()},
         {.flag = "--ckpt-all-instances",
          .type = Type::boolean_value,
          .help = "Every process writes checkpoints, to its own run folder.",
          .acts_in = kT,
          .needs_processes = true,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::all_instances>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::all_instances>()},
         {.flag = "--validation",
          .help = "Do not validate after training.",
          .acts_in = kT,
          .off_switch = true,
-         .bind = to<&Settings::validation, &train::ValidationSettings::enabled>()},
+         .bind = to<&Settings::validation, &run::ValidationSettings::enabled>()},
         {.flag = "--weight-avg-N",
          .left_open = true,
          .help = "Average the weights of the checkpoints of the last N epochs, for each N.",
          .range = between(0, kMostEpochs),
          .acts_in = kT,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::mean_epochs>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::mean_epochs>()},
         {.flag = "--weight-avg-exp",
          .left_open = true,
          .help = "Exponential averages of the checkpoints with these decays.",
          .range = between(0, 1),
          .acts_in = kT,
-         .bind = to<&Settings::checkpoint, &train::CheckpointSettings::exponential_decays>()},
+         .bind = to<&Settings::checkpoint, &run::CheckpointSettings::exponential_decays>()},
     };
 }
 
@@ -137,7 +137,7 @@ std::vector<Option> parallel_options() {
          .help = "Devices per replica, one pipeline stage each: the number of --pipeline-splits plus one. 1: any "
                  "number of stages. All devices are in this process, and results are the same; see --lanes.",
          .range = between(1, kMostReplicas),
-         .bind = to<&Settings::training, &train::TrainingSettings::shards>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::shards>()},
         {.flag = "--replicas",
          .help = "Data-parallel replicas in this process. They share one set of weights and one update; results are "
                  "those of a --gradient-accumulation-count that is larger by this factor (but see --BN-span).",
@@ -146,7 +146,7 @@ std::vector<Option> parallel_options() {
          .main_in = kR,
          .numerics = true,
          .recorded = Recorded::ignored,
-         .bind = to<&Settings::training, &train::TrainingSettings::replicas>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::replicas>()},
         {.flag = "--max-cross-replica-buffer-size",
          .help = "Size of the gradient buckets that processes, or replicas on IPUs, sum in one operation. Processes "
                  "send buckets while the backward pass continues.",
@@ -190,7 +190,7 @@ std::vector<Option> parallel_options() {
                  "(--pipeline-schedule) or in parallel (--lanes). Results are those of --gradient-accumulation-count "
                  "alone.",
          .acts_in = kT,
-         .bind = to<&Settings::training, &train::TrainingSettings::pipeline>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::pipeline>()},
         {.flag = "--pipeline-splits",
          .left_open = true,
          .help = "Names of the first functions of stages 1, 2, ... (stage1/unit3/relu), which follow stage 0; required "
@@ -198,7 +198,7 @@ std::vector<Option> parallel_options() {
          .aliases = {{"--pipeline-split"}},
          .acts_in = kT,
          .needs = {{"pipeline"}},
-         .bind = to<&Settings::training, &train::TrainingSettings::pipeline_splits>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::pipeline_splits>()},
         {.flag = "--pipeline-schedule",
          .fallback = "Grouped",
          .help = "Order of forward and backward passes in a pipeline of K stages. Grouped: each stage does one of each "
@@ -207,7 +207,7 @@ std::vector<Option> parallel_options() {
                  "other, with the least memory; any number. Results are the same.",
          .acts_in = kT,
          .needs = {{"pipeline"}},
-         .bind = to<&Settings::training, &train::TrainingSettings::pipeline_schedule>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::pipeline_schedule>()},
         {.flag = "--lanes",
          .fallback = std::int64_t{0},
          .help = "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
@@ -217,7 +217,7 @@ std::vector<Option> parallel_options() {
          .range = between(0, kMostThreads),
          .commands = kT | kR,
          .acts_on_backends = kCpu,
-         .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::lanes>()},
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,
          .help = "Steered automatic sharding in old releases.",
@@ -236,14 +236,14 @@ std::vector<Option> parallel_options() {
          .help = "Broadcasts of the weights per epoch, under poprun.",
          .range = between(0, kMostIterations),
          .acts_in = kT,
-         .bind = to<&Settings::training, &train::TrainingSettings::syncs_per_epoch>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::syncs_per_epoch>()},
         {.flag = "--epochs-per-sync",
          .help = "Epochs between broadcasts of the weights, under poprun.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .acts_in = kT,
          .needs_processes = true,
-         .bind = to<&Settings::training, &train::TrainingSettings::epochs_per_sync>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::epochs_per_sync>()},
         {.flag = "--rts",
          .help = "Split the optimiser's state and its update over the processes, or over the replicas on IPUs.",
          .acts_in = kT,
@@ -374,4 +374,4 @@ std::vector<Option> shared_training_options() {
     return all;
 }
 
-}  // namespace cnntrain::config
+}  // namespace cnntrain::options

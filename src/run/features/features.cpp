@@ -25,7 +25,7 @@
 #include "run/ranks.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 std::string text_of_crc(std::uint32_t crc) {
@@ -149,7 +149,7 @@ private:
 };
 
 std::unique_ptr<backend::Executable> compile_features(const backend::Backend& backend, const graph::Graph& graph,
-                                                      const Samples& samples, const config::Settings& settings,
+                                                      const Samples& samples, const options::Settings& settings,
                                                       std::uint64_t seed, const Host& host) {
     backend::CompileRequest request =
         compile_request(graph, settings, samples.fields(settings.training.micro_batch_size), seed);
@@ -183,7 +183,7 @@ FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int6
     return rows;
 }
 
-FeatureSource::FeatureSource(const Task& task, const backend::Backend& backend, const config::Settings& settings,
+FeatureSource::FeatureSource(const Task& task, const backend::Backend& backend, const options::Settings& settings,
                              std::uint64_t seed, const Host& host, bool with_validation)
     : task_(task),
       backend_(backend),
@@ -324,7 +324,7 @@ std::string difference_of_features(const Metadata& found, const WantedFeatures& 
     return joined(parts, "; ");
 }
 
-SplitFeatures taken_split(checkpoint::Checkpoint& file, const std::string& split, std::int64_t views) {
+SplitFeatures taken_split(weights::Checkpoint& file, const std::string& split, std::int64_t views) {
     SplitFeatures features;
     const HostTensor& stored = file.tensors.at(split + kLabels);
     if (stored.dtype() != DType::i32) throw Error(ErrorKind::data, "its labels are no whole numbers of 32 bits");
@@ -354,19 +354,19 @@ void add_split(const SplitFeatures& features, const std::string& split, std::map
 FeatureCache::FeatureCache(FileSystem& files, std::string path, const std::string& flag)
     : files_(files), path_(std::move(path)) {
     if (path_.empty()) return;
-    checkpoint::refuse_run_checkpoint(files_, flag, path_);
+    weights::refuse_run_checkpoint(files_, flag, path_);
     check_outputs(files_, {{{flag, path_}, false, "", is_own}});
 }
 
 std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metrics::Observers& observers) const {
     if (path_.empty() || !exists(files_, path_)) return std::nullopt;
     try {
-        const std::string other = difference_of_features(checkpoint::CheckpointFile(files_, path_).metadata(), wanted);
+        const std::string other = difference_of_features(weights::CheckpointFile(files_, path_).metadata(), wanted);
         if (!other.empty()) {
             observers.line("The features are computed anew: " + path_ + " has those of " + other);
             return std::nullopt;
         }
-        checkpoint::Checkpoint file = checkpoint::load(files_, path_);
+        weights::Checkpoint file = weights::load(files_, path_);
         FeatureSet set{taken_split(file, kTrainingPrefix, wanted.views), {}};
         if (wanted.facts.data.validation) set.validation = taken_split(file, kValidationPrefix, 1);
         return set;
@@ -381,18 +381,18 @@ std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metri
 
 bool FeatureCache::write(const WantedFeatures& wanted, const FeatureSet& set) const {
     if (path_.empty()) return false;
-    checkpoint::Checkpoint file;
+    weights::Checkpoint file;
     file.metadata = feature_metadata(wanted);
     std::map<std::string, const HostTensor*> all;
     std::map<std::string, HostTensor> labels;
     add_split(set.training, kTrainingPrefix, all, labels);
     if (set.validation) add_split(*set.validation, kValidationPrefix, all, labels);
-    checkpoint::TensorSource source;
+    weights::TensorSource source;
     for (const auto& [name, tensor] : all)
         source.descs.emplace(name, tensor->desc());
     source.tensor = [&all](const std::string& name) { return *all.at(name); };
     try {
-        checkpoint::save(files_, path_, file, source);
+        weights::save(files_, path_, file, source);
         return true;
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::storage) throw;
@@ -401,4 +401,4 @@ bool FeatureCache::write(const WantedFeatures& wanted, const FeatureSet& set) co
     }
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

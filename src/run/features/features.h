@@ -21,7 +21,7 @@
 #include "run/features/linear_head.h"
 #include "run/ranks.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The features of one split, in the type in which the network computes.
 struct SplitFeatures {
@@ -54,7 +54,7 @@ class FeatureSource {
 public:
     /// Opens the data. `with_validation`: of both splits. Error(unsupported) for a network whose last layer cannot be
     /// solved.
-    FeatureSource(const Task& task, const backend::Backend& backend, const config::Settings& settings,
+    FeatureSource(const Task& task, const backend::Backend& backend, const options::Settings& settings,
                   std::uint64_t seed, const Host& host, bool with_validation);
 
     const graph::Graph& graph() const { return features_.graph; }
@@ -75,7 +75,7 @@ private:
 
     const Task& task_;
     const backend::Backend& backend_;
-    const config::Settings& settings_;
+    const options::Settings& settings_;
     std::uint64_t seed_;
     const Host& host_;
     std::unique_ptr<Samples> training_, validation_;
@@ -112,4 +112,4 @@ private:
     std::string path_;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

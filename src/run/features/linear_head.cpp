@@ -15,7 +15,7 @@
 #include "cnntrain/base/rng.h"
 #include "run/features/products.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr std::int64_t kChunk = 128;                               // rows whose logits are computed at once
@@ -450,4 +450,4 @@ Minimum minimise(const SmoothFunction& function, std::vector<double> start, cons
     return result;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

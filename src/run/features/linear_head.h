@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Features with labels.
 struct FeatureRows {
@@ -128,4 +128,4 @@ template <typename Work> void for_each_task(std::int64_t tasks, int threads, con
     take_tasks();
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -8,7 +8,7 @@
 #include "run/features/linear_head.h"
 #include "run/features/products.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::vector<std::vector<Neighbour>> nearest(const FeatureRows& rows, const Featu
     return result;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

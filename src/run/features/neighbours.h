@@ -6,7 +6,7 @@
 
 #include "run/features/linear_head.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Subtracts the mean of `of` from each row, and scales the row to length 1. A row of zeros stays one.
 struct Directions {
@@ -26,4 +26,4 @@ struct Neighbour {
 std::vector<std::vector<Neighbour>> nearest(const FeatureRows& rows, const FeatureRows& among, std::size_t count,
                                             bool leave_out_itself, int threads);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -8,7 +8,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace cnntrain::train::HWY_NAMESPACE {
+namespace cnntrain::run::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -107,12 +107,12 @@ void weighted_rows(const float* factors, const float* a, std::int64_t rows, std:
 }
 
 }  // namespace
-}  // namespace cnntrain::train::HWY_NAMESPACE
+}  // namespace cnntrain::run::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 HWY_EXPORT(dots);
@@ -129,6 +129,6 @@ void add_weighted_rows(const float* factors, const float* a, std::int64_t rows, 
     HWY_DYNAMIC_DISPATCH(weighted_rows)(factors, a, rows, columns, width, sums);
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run
 
 #endif  // HWY_ONCE

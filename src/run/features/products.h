@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// out[r * columns + c] = sum over k of a[r * width + k] * b[c * width + k].
 void dot_rows(const float* a, std::int64_t rows, const float* b, std::int64_t columns, std::int64_t width, float* out);
@@ -12,4 +12,4 @@ void dot_rows(const float* a, std::int64_t rows, const float* b, std::int64_t co
 void add_weighted_rows(const float* factors, const float* a, std::int64_t rows, std::int64_t columns,
                        std::int64_t width, float* sums);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

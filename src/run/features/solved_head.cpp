@@ -17,7 +17,7 @@
 #include "run/resume.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 namespace {
 
@@ -137,7 +137,7 @@ std::map<std::string, HostTensor> variables_of(const LinearHead& head, const Fea
 
 }  // namespace
 
-std::string feature_cache_path(const config::Settings& settings, const std::string& folder) {
+std::string feature_cache_path(const options::Settings& settings, const std::string& folder) {
     if (settings.head.cache) return *settings.head.cache;
     return settings.logging.no_logs ? "" : folder + "/" + kFeatureCacheName;
 }
@@ -204,4 +204,4 @@ void solve_last_layer(const FeatureWork& work, backend::Executable& executable, 
     load_with_masters(executable, graph, variables_of(solved.head, source));
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

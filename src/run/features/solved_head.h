@@ -13,18 +13,18 @@
 #include "cnntrain/run/task.h"
 #include "run/features/features.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Parts of a run that work on features needs.
 struct FeatureWork {
     const Task& task;
     const backend::Backend& backend;
-    const config::ParseResult& arguments;
+    const options::ParseResult& arguments;
     std::uint64_t seed = 0;
     const Host& host;
     metrics::Observers& observers;
 
-    const config::Settings& settings() const { return arguments.settings; }
+    const options::Settings& settings() const { return arguments.settings; }
 };
 
 /// Reads features from the cache, or computes them and keeps them there. Prints a line about it. `weights` are rank
@@ -33,7 +33,7 @@ FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source,
                            const std::map<std::string, HostTensor>& weights, std::int64_t views);
 
 /// The file of a run's features, in `folder` unless the options name another one; "" for a run without files.
-std::string feature_cache_path(const config::Settings& settings, const std::string& folder);
+std::string feature_cache_path(const options::Settings& settings, const std::string& folder);
 
 /// Solves the last layer for the weights in `executable`, whose training graph this is, and loads it there on rank 0.
 /// The features are kept in `folder`. `with_validation`: the validation split is there. Prints accuracies, the strength
@@ -41,4 +41,4 @@ std::string feature_cache_path(const config::Settings& settings, const std::stri
 void solve_last_layer(const FeatureWork& work, backend::Executable& executable, const graph::Graph& graph,
                       const std::string& folder, bool with_validation);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -15,7 +15,7 @@
 #include "run/features/neighbours.h"
 #include "run/features/solved_head.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 namespace {
 
@@ -172,7 +172,7 @@ private:
 
 }  // namespace
 
-SuspectReport find_suspects(const TaskRow& row, const config::ParseResult& arguments, const SuspectSettings& settings,
+SuspectReport find_suspects(const TaskRow& row, const options::ParseResult& arguments, const SuspectSettings& settings,
                             const Host& host, metrics::Observers& observers) {
     const auto seed = static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0));
     const auto backend = make_backend(arguments.settings.run.backend);
@@ -181,8 +181,8 @@ SuspectReport find_suspects(const TaskRow& row, const config::ParseResult& argum
         throw Error(ErrorKind::usage, settings.folder + ": its run classifies no real data, so no label is suspicious");
     const FeatureCache cache(*host.files, feature_cache_path(arguments.settings, settings.folder), "--feature-cache");
     const FeatureSource source(*task, *backend, arguments.settings, seed, host, arguments.settings.validation.enabled);
-    checkpoint::Checkpoint checkpoint = checkpoint::load(
-        *host.files, settings.checkpoint, checkpoint::edited_if(arguments.settings.checkpoint.trust_edited));
+    weights::Checkpoint checkpoint =
+        weights::load(*host.files, settings.checkpoint, weights::edited_if(arguments.settings.checkpoint.trust_edited));
     const std::map<std::string, HostTensor> weights =
         model_variables(source.graph(), std::move(checkpoint), settings.checkpoint);
     const FeatureWork work{*task, *backend, arguments, seed, host, observers};
@@ -193,4 +193,4 @@ SuspectReport find_suspects(const TaskRow& row, const config::ParseResult& argum
     return search.run(HeldOutHeads(classes, seed, {.threads = threads, .stop_requested = host.stop_requested}));
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

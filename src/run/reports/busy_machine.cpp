@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 constexpr double kFirstWindowSeconds = 3;
@@ -43,4 +43,4 @@ void BusyMachine::handle(const metrics::Progress& /*progress*/) {
     next_look_ = now + window_seconds_;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -8,7 +8,7 @@
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/run/observer.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The warning, for a run with this many compute threads on this many processors; "" if there is no reason for one, or
 /// nothing to change.
@@ -31,4 +31,4 @@ private:
     double next_look_ = 0;
 };
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

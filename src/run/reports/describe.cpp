@@ -18,9 +18,9 @@
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/texts.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
-using config::Settings;
+using options::Settings;
 
 namespace {
 
@@ -28,18 +28,18 @@ std::string_view python(bool value) {
     return value ? "True" : "False";
 }
 
-config::ResolvedOption& option(config::ParseResult& arguments, std::string_view key) {
+options::ResolvedOption& option(options::ParseResult& arguments, std::string_view key) {
     return arguments.options[static_cast<std::size_t>(&arguments.at(key) - arguments.options.data())];
 }
 
 void write_device(std::ostream& out, const Settings& settings, const backend::Arithmetic& arithmetic,
                   const RunFacts& facts) {
     const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
-    out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
+    out << "Device\n Precision: " << options::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
     out << " Arithmetic: " << name(arithmetic.type) << " (" << arithmetic.reason << ")\n";
     const bool on_ipus = settings.run.backend == backend::BackendKind::ipu;
     if (facts.names_ipus) out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
-    out << " Backend: " << config::name(settings.run.backend) << '\n';
+    out << " Backend: " << options::name(settings.run.backend) << '\n';
     if (on_ipus && settings.main.trains)
         out << " IPUs: " << ipus_text(update_plan(settings), is_emulated(settings.run)) << '\n';
     out << " " << facts.hostname << '\n';
@@ -73,29 +73,29 @@ RunFacts gather_facts(RunFolder folder, bool restoring) {
     return {std::move(folder), host.data(), clock_text("%Y-%m-%d %H:%M:%S"), restoring};
 }
 
-config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) {
+options::ParseResult with_seed(options::ParseResult arguments, std::int64_t seed) {
     arguments.settings.device.seed = seed;
-    config::ResolvedOption& entry = option(arguments, "seed");
+    options::ResolvedOption& entry = option(arguments, "seed");
     entry.value = seed;
-    entry.source = config::Source::adjusted;
+    entry.source = options::Source::adjusted;
     return arguments;
 }
 
-config::ParseResult with_absolute_paths(config::ParseResult arguments) {
-    for (config::ResolvedOption& entry : arguments.options) {
+options::ParseResult with_absolute_paths(options::ParseResult arguments) {
+    for (options::ResolvedOption& entry : arguments.options) {
         auto* const path = std::get_if<std::string>(&entry.value);
         if (!entry.option->path || path == nullptr || path->empty()) continue;
-        *path = entry.option->type == config::Type::patterns ? absolute_patterns(*path) : absolute(*path);
+        *path = entry.option->type == options::Type::patterns ? absolute_patterns(*path) : absolute(*path);
     }
     return arguments;
 }
 
-bool seed_was_given(const config::ParseResult& arguments) {
-    const config::Source source = arguments.at("seed").source;
-    return source != config::Source::default_value && source != config::Source::adjusted;
+bool seed_was_given(const options::ParseResult& arguments) {
+    const options::Source source = arguments.at("seed").source;
+    return source != options::Source::default_value && source != options::Source::adjusted;
 }
 
-std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
+std::string summary_block(const options::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
                           const schedule::RunPlan* plan, const std::string& checkpoints) {
     const Settings& settings = arguments.settings;
     std::ostringstream out;
@@ -118,25 +118,25 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     return out.str();
 }
 
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
-                                                       const TaskDescription& task, const RunFacts& facts,
-                                                       std::optional<std::int64_t> validation_samples) {
+std::map<std::string, options::Value> derived_arguments(const options::ParseResult& arguments,
+                                                        const TaskDescription& task, const RunFacts& facts,
+                                                        std::optional<std::int64_t> validation_samples) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = batch_plan(settings).global_batch();
     const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.rule);
-    const auto optional_text = [](const std::string& value) -> config::Value {
-        if (value.empty()) return config::Unset{};
+    const auto optional_text = [](const std::string& value) -> options::Value {
+        if (value.empty()) return options::Unset{};
         return value;
     };
-    std::map<std::string, config::Value> derived = {
+    std::map<std::string, options::Value> derived = {
         {"training", settings.main.trains},
         {"restoring", facts.restoring},
-        {"command", std::string(config::name(arguments.command))},
+        {"command", std::string(options::name(arguments.command))},
         {"use_popdist", arguments.launch.replicas.has_value()},
         {"total_replicas", settings.training.replicas * settings.training.processes},
         {"distributed_worker_count", settings.training.processes},
         {"distributed_worker_index", arguments.launch.index},
-        {"distributed_cluster", config::Unset{}},
+        {"distributed_cluster", options::Unset{}},
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
         {"global_batch_size", batch},
         {"lr_scale", unscales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
@@ -145,7 +145,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},
         {"datetime", facts.datetime},
-        {"poplar_version", config::Unset{}},
+        {"poplar_version", options::Unset{}},
         {"arithmetic", std::string(name(task.arithmetic.type))},
         {"seed_specified", seed_was_given(arguments)},
         {"program_version", version_line()},
@@ -198,7 +198,7 @@ std::vector<std::string> machine_lines(const backend::Backend& backend, const Ru
 }
 
 std::string text(double value) {
-    return config::to_string(config::Value{value});
+    return options::to_string(options::Value{value});
 }
 
 std::string short_text(double value) {
@@ -217,7 +217,7 @@ std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, 
 namespace {
 
 std::string rule_text(const optim::OptimiserSettings& how) {
-    std::string name(config::name(how.rule));
+    std::string name(options::name(how.rule));
     switch (how.rule) {
         case graph::UpdateRule::sgd:
             return name;
@@ -241,4 +241,4 @@ std::string optimiser_text(const optim::OptimiserSettings& settings) {
            (by_step ? "by step" : text(settings.loss_scaling));
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -13,7 +13,7 @@
 #include "cnntrain/run/task.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Facts about this process and run that are not options.
 struct RunFacts {
@@ -26,26 +26,26 @@ struct RunFacts {
 
 RunFacts gather_facts(RunFolder folder, bool restoring);
 /// True on IPUs, and where programs parse the log.
-bool names_ipus(const config::Settings& settings, const Host& host);
+bool names_ipus(const options::Settings& settings, const Host& host);
 
 /// The arguments with a drawn seed, if none was given.
-config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);
+options::ParseResult with_seed(options::ParseResult arguments, std::int64_t seed);
 
 /// Makes the paths of data and weights absolute, so that the run can be resumed from any folder.
-config::ParseResult with_absolute_paths(config::ParseResult arguments);
+options::ParseResult with_absolute_paths(options::ParseResult arguments);
 
 /// True if the seed was given; false if it was drawn, by this run or by the one it resumes.
-bool seed_was_given(const config::ParseResult& arguments);
+bool seed_was_given(const options::ParseResult& arguments);
 
 /// The block that a run prints at its start. `plan` is null if nothing is trained. `checkpoints`: number and size; "":
 /// no line about them.
-std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
+std::string summary_block(const options::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
                           const schedule::RunPlan* plan, const std::string& checkpoints = "");
 
 /// The keys of arguments.json that are not options. `validation_samples`: number of samples, if there is a validation.
-std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,
-                                                       const TaskDescription& task, const RunFacts& facts,
-                                                       std::optional<std::int64_t> validation_samples);
+std::map<std::string, options::Value> derived_arguments(const options::ParseResult& arguments,
+                                                        const TaskDescription& task, const RunFacts& facts,
+                                                        std::optional<std::int64_t> validation_samples);
 
 /// An arguments.json on one line, without the summary block.
 std::string option_dictionary(const std::string& arguments_json);
@@ -53,4 +53,4 @@ std::string option_dictionary(const std::string& arguments_json);
 /// The text that begins with "Trainable Variables:".
 std::string variable_list(const graph::Graph& graph);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

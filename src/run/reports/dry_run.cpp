@@ -35,15 +35,15 @@
 #include "run/resume.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
-using config::Settings;
+using options::Settings;
 
 class Description {
 public:
     /// `begin`: iteration of the checkpoint with which a training goes on.
-    Description(const Task& task, const config::ParseResult& arguments, const backend::Backend& backend,
+    Description(const Task& task, const options::ParseResult& arguments, const backend::Backend& backend,
                 std::int64_t begin)
         : task_(task),
           arguments_(arguments),
@@ -58,8 +58,8 @@ public:
     }
 
     std::string whole() {
-        const config::Command command = arguments_.command;
-        line("Dry run", std::string(config::name(command)) + "; no sample is computed, nothing is written");
+        const options::Command command = arguments_.command;
+        line("Dry run", std::string(options::name(command)) + "; no sample is computed, nothing is written");
         if (backend_.info().emulated) line("Emulator", std::string(kEmulatorNotice));
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         for (const Topic& topic : task_.dry_run_topics(command))
@@ -78,7 +78,7 @@ private:
     }
 
     bool measures_inference() const {
-        return arguments_.command == config::Command::inference && settings_.training.iterations;
+        return arguments_.command == options::Command::inference && settings_.training.iterations;
     }
 
     void training(const schedule::RunPlan& plan) {
@@ -124,9 +124,9 @@ private:
     /// Weights to evaluate: the newest of a folder. Errors are the run's; a training may still have to make them.
     std::string weights_to_evaluate(const std::string& given) const {
         const FileSystem& files = posix_files();
-        std::vector<checkpoint::Found> found;
+        std::vector<weights::Found> found;
         try {
-            found = checkpoint::find_checkpoints(files, given);
+            found = weights::find_checkpoints(files, given);
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::not_found) throw;
             return given + ", where there is no checkpoint yet";
@@ -146,15 +146,14 @@ private:
     /// Reads them as the run would. Errors are the run's.
     std::string initial_weights(const std::string& given) const {
         const FileSystem& files = posix_files();
-        const std::string path =
-            checkpoint::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
+        const std::string path = weights::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
         const graph::Graph graph = task_.training_graph(task_.batch_fields(data::Split::train, placement_.samples));
-        checkpoint::Checkpoint read = first_checkpoint(files, path, settings_);
+        weights::Checkpoint read = first_checkpoint(files, path, settings_);
         const CompletedWeights first =
             completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0, path);
         const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);
         if (with_state) {
-            checkpoint::match(variables(graph), first.checkpoint, path);
+            weights::match(variables(graph), first.checkpoint, path);
         } else {
             expect_finite(model_variables(graph, first.checkpoint, path), path);
         }
@@ -221,7 +220,7 @@ private:
                            counted(planned.count(), "time") + ", ";
         if (settings_.training.ema_decay > 0) text += "each of the weights and of their average, ";
         compared_metric(task_, settings);  // with its errors
-        if (settings.keep_best) text += "the best kept by " + std::string(config::name(*settings.keep_best)) + ", ";
+        if (settings.keep_best) text += "the best kept by " + std::string(options::name(*settings.keep_best)) + ", ";
         if (settings.early_stop > 0) text += "at most " + std::to_string(settings.early_stop) + " without a better, ";
         return text;
     }
@@ -232,8 +231,8 @@ private:
         return std::to_string(plan.batches) + " batches of " + std::to_string(plan.batch);
     }
 
-    void evaluation(config::Command command) {
-        const bool validates = command != config::Command::inference;
+    void evaluation(options::Command command) {
+        const bool validates = command != options::Command::inference;
         const bool all_alike = !task_.has_real_data();
         std::string what = validation_batches();
         if (settings_.training.iterations && (all_alike || !validates)) {
@@ -246,9 +245,9 @@ private:
     }
 
     void precision() {
-        std::string what(config::name(settings_.device.precision));
-        if (plan_) what += ", stochastic rounding " + std::string(config::name(settings_.device.stochastic_rounding));
-        line("Precision", what + ", backend " + std::string(config::name(settings_.run.backend)));
+        std::string what(options::name(settings_.device.precision));
+        if (plan_) what += ", stochastic rounding " + std::string(options::name(settings_.device.stochastic_rounding));
+        line("Precision", what + ", backend " + std::string(options::name(settings_.run.backend)));
         if (settings_.device.seed) line("Seed", std::to_string(*settings_.device.seed));
     }
 
@@ -308,7 +307,7 @@ private:
 
     std::vector<std::string> written() const {
         const LoggingSettings& logging = settings_.logging;
-        const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
+        const bool classifies = arguments_.command == options::Command::inference && !measures_inference();
         std::vector<std::string> names;
         if (solves_only()) return files_of_solved_layer();
         if (checkpoint_count_ > 0) names = {"ckpt-<" + update_name_ + ">.safetensors"};
@@ -329,7 +328,7 @@ private:
     }
 
     const Task& task_;
-    const config::ParseResult& arguments_;
+    const options::ParseResult& arguments_;
     const backend::Backend& backend_;
     const Settings& settings_;
     std::string update_name_;                // name of a weight update
@@ -341,12 +340,12 @@ private:
 };
 
 /// Throws the errors of the run about its output files.
-void check_outputs_of(const Task& task, const config::ParseResult& arguments) {
+void check_outputs_of(const Task& task, const options::ParseResult& arguments) {
     const Settings& settings = arguments.settings;
     FileSystem& files = posix_files();
     if (!settings.main.trains) {
         const RunFolder folder = checked_results_folder(task, arguments, files);
-        const bool classifies = arguments.command == config::Command::inference && !settings.training.iterations;
+        const bool classifies = arguments.command == options::Command::inference && !settings.training.iterations;
         if (classifies) check_predictions_file(predictions_file(folder.logs, arguments), arguments, files);
     } else if (!settings.main.restore_path) {
         if (!settings.logging.no_logs) check_new_run_folder(task, arguments, files);
@@ -356,7 +355,7 @@ void check_outputs_of(const Task& task, const config::ParseResult& arguments) {
 
 }  // namespace
 
-std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments) {
+std::string dry_run_text(const TaskRow& row, const options::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
     const std::int64_t begin = check_resumption(*task, arguments, posix_files());
@@ -364,10 +363,10 @@ std::string dry_run_text(const TaskRow& row, const config::ParseResult& argument
     return Description(*task, arguments, *backend, begin).whole();
 }
 
-void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {
+void print_dry_run(const TaskRow& row, const options::ParseResult& arguments, const Host& host) {
     agree_on_options(arguments, host);  // so that ranks that run learn of one that does not
     const std::string text = done_by_all(*host.communicator, "dry run", [&] { return dry_run_text(row, arguments); });
     if (is_first(host)) *host.console << text;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -13,7 +13,7 @@
 #include "cnntrain/run/task.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
@@ -43,11 +43,11 @@ std::string number_text(double value) {
 }
 
 /// Files that an inference reads, by the options of all tasks.
-std::vector<NamedPath> inputs_of(const config::ParseResult& arguments) {
+std::vector<NamedPath> inputs_of(const options::ParseResult& arguments) {
     constexpr std::string_view kKeys[] = {"data_dir", "photos", "restore_path", "validation_file", "vocab_file"};
     std::vector<NamedPath> inputs;
-    for (const config::ResolvedOption& entry : arguments.options) {
-        if (std::ranges::find(kKeys, config::key(*entry.option)) == std::end(kKeys)) continue;
+    for (const options::ResolvedOption& entry : arguments.options) {
+        if (std::ranges::find(kKeys, options::key(*entry.option)) == std::end(kKeys)) continue;
         const std::string flag(entry.option->flag);
         if (const auto* path = std::get_if<std::string>(&entry.value); path != nullptr && !path->empty())
             inputs.push_back({flag, *path});
@@ -132,13 +132,13 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
 }
 
-PredictionsFile predictions_file(const std::string& logs, const config::ParseResult& arguments) {
+PredictionsFile predictions_file(const std::string& logs, const options::ParseResult& arguments) {
     const std::string& given = arguments.settings.main.predictions;
     if (given.empty()) return {{"--logs-path:", logs.empty() ? "" : logs + "/predictions.csv"}};
     return {{"--predictions", given}, PredictionText::format_of("--predictions", given)};
 }
 
-void check_predictions_file(const PredictionsFile& table, const config::ParseResult& arguments,
+void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,
                             const FileSystem& files) {
     const auto& [name, path] = table.file;
     if (path.empty()) return;
@@ -240,4 +240,4 @@ std::string class_table_rows(const metrics::ValidationRow& row, const ClassCount
     return text;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

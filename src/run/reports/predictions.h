@@ -15,7 +15,7 @@
 #include "cnntrain/run/meters.h"
 #include "cnntrain/run/rows.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 struct ClassProbability {
     std::int64_t label = 0;  // 0..classes-1
@@ -72,10 +72,10 @@ struct PredictionsFile {
     PredictionText::Format format = PredictionText::Format::table;
 };
 /// `logs`: folder of the results; "" for none.
-PredictionsFile predictions_file(const std::string& logs, const config::ParseResult& arguments);
+PredictionsFile predictions_file(const std::string& logs, const options::ParseResult& arguments);
 /// Error(usage) if a file is there, which may hold a user's notes, if the inference reads it, or if its folder is not
 /// there.
-void check_predictions_file(const PredictionsFile& table, const config::ParseResult& arguments,
+void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,
                             const FileSystem& files);
 
 // Counts of a validation by class: of tasks whose graphs have logits.
@@ -115,4 +115,4 @@ std::string class_table_header();
 std::string class_table_rows(const metrics::ValidationRow& row, const ClassCounts& counts,
                              const std::vector<std::string>& names, std::string_view header);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

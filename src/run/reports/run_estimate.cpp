@@ -10,11 +10,11 @@
 #include "run/averaging.h"
 #include "run/evaluator.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 /// Variables are written one at a time; with several processes, all are gathered first.
-std::uint64_t copied_bytes(const backend::CompileReport& report, const config::Settings& settings) {
+std::uint64_t copied_bytes(const backend::CompileReport& report, const options::Settings& settings) {
     std::uint64_t all = 0;
     std::uint64_t largest = 0;
     for (const backend::Variable& variable : report.variables) {
@@ -27,7 +27,7 @@ std::uint64_t copied_bytes(const backend::CompileReport& report, const config::S
 }
 
 /// Validation during training has an executable and a ring of batches of its own; the data set is shared.
-std::uint64_t validation_bytes(const Task& task, const config::Settings& settings, const backend::Backend& backend) {
+std::uint64_t validation_bytes(const Task& task, const options::Settings& settings, const backend::Backend& backend) {
     if (!settings.validation.any()) return 0;
     const std::vector<data::Field> fields =
         task.batch_fields(data::Split::validation, settings.training.micro_batch_size);
@@ -48,13 +48,13 @@ std::uint64_t model_bytes(const graph::Graph& graph) {
 }
 
 /// The average, and the copies of variables that are added to it together.
-std::uint64_t average_bytes(const graph::Graph& graph, const config::Settings& settings) {
+std::uint64_t average_bytes(const graph::Graph& graph, const options::Settings& settings) {
     if (settings.training.ema_decay <= 0) return 0;
     const std::uint64_t bytes = model_bytes(graph);
     return bytes + std::min<std::uint64_t>(bytes, std::uint64_t{32} << 20);
 }
 
-MemoryEstimate memory_of(const Task& task, const config::Settings& settings, const schedule::Placement& placement,
+MemoryEstimate memory_of(const Task& task, const options::Settings& settings, const schedule::Placement& placement,
                          const std::vector<data::Field>& fields, const backend::CompileReport& report) {
     constexpr std::uint64_t kThreadBytes = 256 << 10;  // used part of a stack, small buffers
     constexpr std::uint64_t kRunBytes = 5 << 20;       // code that only a run executes, its logs and tables
@@ -94,10 +94,10 @@ double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& spee
     return seconds;
 }
 
-std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings& settings,
+std::optional<RunEstimate> estimate_run(const Task& task, const options::Settings& settings,
                                         const backend::Backend& backend, const graph::Graph& graph,
                                         const std::vector<data::Field>& fields) {
-    const schedule::Placement placement = train::placement(settings, backend);
+    const schedule::Placement placement = run::placement(settings, backend);
     const auto report = backend.describe(training_request(graph, settings, fields, /*seed=*/0));
     if (!report) return std::nullopt;
     RunEstimate estimate;
@@ -171,7 +171,7 @@ std::int64_t CheckpointTotal::kept() const {
     return keep > 0 ? std::min(keep, written) : written;
 }
 
-CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settings& settings,
+CheckpointTotal checkpoint_total(const graph::Graph& graph, const options::Settings& settings,
                                  const schedule::RunPlan& plan) {
     const auto stored_bytes = [&](const TensorDesc& desc) {
         const bool widened = settings.checkpoint.in_f32 && size_bytes(desc.dtype) < sizeof(float);
@@ -226,4 +226,4 @@ std::string checkpoint_text(const CheckpointTotal& total) {
            (total.average_bytes > 0 ? "; the average of the weights: " + size_text(total.average_bytes) : "");
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

@@ -12,7 +12,7 @@
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/task.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// The largest memory of a training process, in bytes.
 struct MemoryEstimate {
@@ -46,7 +46,7 @@ struct RunEstimate {
 
 /// Compiles the graph of a training without memory for its values, and measures the machine for a fifth of a second.
 /// `fields`: of its micro-batches. Empty if the backend cannot estimate. Throws what compile() throws.
-std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings& settings,
+std::optional<RunEstimate> estimate_run(const Task& task, const options::Settings& settings,
                                         const backend::Backend& backend, const graph::Graph& graph,
                                         const std::vector<data::Field>& fields);
 
@@ -74,11 +74,11 @@ struct CheckpointTotal {
     std::uint64_t average_bytes = 0;  // of the moving average of the weights; 0: there is none
     std::int64_t kept() const;
 };
-CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settings& settings,
+CheckpointTotal checkpoint_total(const graph::Graph& graph, const options::Settings& settings,
                                  const schedule::RunPlan& plan);
 /// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none"; followed by the best weights and the average.
 std::string checkpoint_text(const CheckpointTotal& total);
 /// A warning if the checkpoints do not fit into the free bytes of their folder; "" if they do.
 std::string disk_warning(const CheckpointTotal& total, std::uint64_t free_bytes, const std::string& folder);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

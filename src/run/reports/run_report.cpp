@@ -33,7 +33,7 @@
 #include "run/reports/describe.h"
 #include "run/run_files.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 // `--mlperf-logging`: logs the events of a run as lines `:::MLLOG {json}`, on the console and in result_<seed>.txt.
@@ -43,7 +43,7 @@ namespace {
 class MlperfLog final : public metrics::Handles<MlperfLog> {
 public:
     /// Logs the facts that are known before the data are opened. `console` receives every line too.
-    MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
+    MlperfLog(MlperfBenchmark benchmark, const options::ParseResult& arguments, const std::string& folder,
               FileSystem& files, metrics::Observer& console);
     ~MlperfLog() override;
 
@@ -70,7 +70,7 @@ private:
     std::int64_t finished_epochs(std::int64_t iteration) const;
 
     MlperfBenchmark benchmark_;
-    config::Settings settings_;
+    options::Settings settings_;
     std::unique_ptr<Events> events_;
     metrics::TrainingSize size_;
     std::int64_t open_epoch_ = 0;  // 0: no epoch is open
@@ -120,14 +120,14 @@ std::string tensor_name(const std::string& variable) {
     return name;
 }
 
-std::string result_path(const config::ParseResult& arguments, const std::string& folder) {
+std::string result_path(const options::ParseResult& arguments, const std::string& folder) {
     const std::string seed = seed_was_given(arguments) ? std::to_string(*arguments.settings.device.seed) : "None";
     return folder + "/result_" + seed + ".txt";
 }
 
-Json json_of(const config::Value& value) {
+Json json_of(const options::Value& value) {
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return *whole;
-    return config::to_string(value);
+    return options::to_string(value);
 }
 
 double number_in(const metrics::Record& row, const std::string& column) {
@@ -166,7 +166,7 @@ private:
     metrics::Observer& console_;
 };
 
-MlperfLog::MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
+MlperfLog::MlperfLog(MlperfBenchmark benchmark, const options::ParseResult& arguments, const std::string& folder,
                      FileSystem& files, metrics::Observer& console)
     : benchmark_(std::move(benchmark)),
       settings_(arguments.settings),
@@ -285,7 +285,7 @@ metrics::LinePrefix line_prefix(const Task& task) {
 }
 
 /// Rates of an emulated device say so. Those of the input are always this machine's.
-bool marks_rates(const config::Settings& settings) {
+bool marks_rates(const options::Settings& settings) {
     return is_emulated(settings.run) && !settings.device.dataset_benchmark;
 }
 
@@ -295,7 +295,7 @@ metrics::Extent extent_of(const LoggingSettings& logging, const Terminal& termin
 }
 
 /// The report on the standard output.
-std::unique_ptr<metrics::Observer> console_of(const Task& task, const config::Settings& settings, const Host& host) {
+std::unique_ptr<metrics::Observer> console_of(const Task& task, const options::Settings& settings, const Host& host) {
     const metrics::Extent extent = extent_of(settings.logging, host.terminal);
     if (settings.logging.format == LogFormat::json) return std::make_unique<metrics::JsonLines>(*host.console, extent);
     auto console = std::make_unique<metrics::Console>(
@@ -306,7 +306,7 @@ std::unique_ptr<metrics::Observer> console_of(const Task& task, const config::Se
 
 /// Console, log.txt and the CSV files.
 void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Observer> console, const Task& task,
-                       const config::Settings& settings, const RunFolder& folder, const Host& host) {
+                       const options::Settings& settings, const RunFolder& folder, const Host& host) {
     if (host.reports) observers.add(std::move(console));
     if (folder.logs.empty()) return;
     auto log = std::make_unique<metrics::LogFile>(*host.files, folder.logs, line_prefix(task));
@@ -340,25 +340,25 @@ void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, const
 }
 
 /// Training records its options as the only run in its folder; other runs add to existing files.
-void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& arguments_text,
+void begin_records(const options::ParseResult& arguments, const std::string& folder, const std::string& arguments_text,
                    const Host& host) {
     if (arguments.settings.main.trains) {
-        record_arguments(*host.files, folder, arguments_text, config::arguments_json(arguments, {}), false);
+        record_arguments(*host.files, folder, arguments_text, options::arguments_json(arguments, {}), false);
     } else {
         add_arguments(*host.files, folder, arguments_text);
     }
 }
 
 /// The local reports, with an EstimatorLog where the host asks for one.
-metrics::Observers report_estimator(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+metrics::Observers report_estimator(const Task& task, const options::ParseResult& arguments, const RunFolder& folder,
                                     const Host& host) {
-    const config::Settings& settings = arguments.settings;
+    const options::Settings& settings = arguments.settings;
     metrics::Observers observers;
     auto console = console_of(task, arguments.settings, host);
     if (host.estimator && settings.main.restore_path && is_first(host)) {
         observers.add(std::make_unique<EstimatorLog>(
-            host.estimator->weight_decay, checkpoint::find_checkpoints(*host.files, *settings.main.restore_path),
-            checkpoint::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
+            host.estimator->weight_decay, weights::find_checkpoints(*host.files, *settings.main.restore_path),
+            weights::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
     }
     add_local_reports(observers, std::move(console), task, arguments.settings, folder, host);
     return observers;
@@ -388,7 +388,7 @@ metrics::RunDescription described(const Introduction& introduction, const std::s
 
 }  // namespace
 
-metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+metrics::Observers report_training(const Task& task, const options::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host) {
     metrics::Observers observers;
     auto console = console_of(task, arguments.settings, host);
@@ -402,12 +402,12 @@ metrics::Observers report_training(const Task& task, const config::ParseResult& 
     return observers;
 }
 
-std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
+std::string introduce(metrics::Observers& observers, const options::ParseResult& arguments, Introduction introduction,
                       const Host& host) {
     const LoggingSettings& logging = arguments.settings.logging;
     const RunFacts& facts = introduction.facts;
     introduction.derived[kSummary] = introduction.summary;
-    std::string arguments_text = config::arguments_json(arguments, introduction.derived);
+    std::string arguments_text = options::arguments_json(arguments, introduction.derived);
     if (is_emulated(arguments.settings.run)) observers.line(std::string(kEmulatorNotice));
     observers.on(described(introduction, arguments_text, host));
     if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, arguments_text);
@@ -419,7 +419,7 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
 }
 
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
-                                     const config::ParseResult& arguments, const RunFolder& folder,
+                                     const options::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host) {
     const TaskDescription description = task.description();
     Introduction introduction;
@@ -484,7 +484,7 @@ double weight_loss(const std::map<std::string, HostTensor>& tensors, double weig
     return weight_decay / 2 * sum;
 }
 
-EstimatorLog::EstimatorLog(double weight_decay, std::vector<checkpoint::Found> checkpoints, checkpoint::Edited edited,
+EstimatorLog::EstimatorLog(double weight_decay, std::vector<weights::Found> checkpoints, weights::Edited edited,
                            const FileSystem& files, metrics::Observer& console)
     : weight_decay_(weight_decay),
       checkpoints_(std::move(checkpoints)),
@@ -504,9 +504,9 @@ void EstimatorLog::handle(const metrics::Progress& progress) {
 void EstimatorLog::handle(const metrics::Row& logged) {
     const metrics::Record& row = logged.record;
     if (logged.use != metrics::Row::Use::logged || row.table != metrics::kValidation) return;
-    const auto found = std::ranges::find(checkpoints_, field_of<std::string>(row, "name"), &checkpoint::Found::name);
+    const auto found = std::ranges::find(checkpoints_, field_of<std::string>(row, "name"), &weights::Found::name);
     CNNTRAIN_CHECK(found != checkpoints_.end(), "a row of another checkpoint than those that are evaluated");
-    const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found->path, edited_);
+    const weights::Checkpoint checkpoint = weights::load(files_, found->path, edited_);
     const std::string top_1 = float_text(field_of<double>(row, kTop1Column) / 100);
     const std::string top_5 = float_text(field_of<double>(row, kTop5Column) / 100);
     const std::string loss =
@@ -523,14 +523,14 @@ void EstimatorLog::handle(const metrics::Row& logged) {
 
 namespace {
 
-Topic precision(const TaskDescription& task, const config::Settings& settings) {
-    return {"Precision", std::string(config::name(settings.device.precision)) + ", computed in " +
+Topic precision(const TaskDescription& task, const options::Settings& settings) {
+    return {"Precision", std::string(options::name(settings.device.precision)) + ", computed in " +
                              std::string(name(task.arithmetic.type)) + " (" + task.arithmetic.reason + "), backend " +
-                             std::string(config::name(settings.run.backend)) + ", " +
+                             std::string(options::name(settings.run.backend)) + ", " +
                              counted(compute_threads(settings.run), "thread")};
 }
 
-std::string batch_text(const config::Settings& settings, const schedule::RunPlan& plan, const metrics::Unit& unit) {
+std::string batch_text(const options::Settings& settings, const schedule::RunPlan& plan, const metrics::Unit& unit) {
     const schedule::BatchPlan batch = batch_plan(settings);
     std::string text = std::to_string(plan.global_batch) + " " + unit.many;
     std::vector<std::string> factors = {std::to_string(batch.micro_batch)};
@@ -548,7 +548,7 @@ std::string network_title(const TaskDescription& task, const graph::Graph* graph
     return graph == nullptr ? title : title + ", " + counted(nn::parameter_count(*graph), "parameter");
 }
 
-std::vector<Topic> training_topics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+std::vector<Topic> training_topics(const Task& task, const options::Settings& settings, const schedule::RunPlan& plan,
                                    std::int64_t training_samples, std::optional<std::int64_t> validation_samples) {
     const metrics::Unit& unit = task.columns().unit;
     const std::string held_out = validation_samples ? std::to_string(*validation_samples) : "no";
@@ -567,7 +567,7 @@ std::vector<Topic> training_topics(const Task& task, const config::Settings& set
     return topics;
 }
 
-std::vector<Topic> evaluation_topics(const Task& task, const config::Settings& settings, std::int64_t samples) {
+std::vector<Topic> evaluation_topics(const Task& task, const options::Settings& settings, std::int64_t samples) {
     std::vector<Topic> topics;
     topics.push_back({"Data", std::to_string(samples) + " " + task.columns().unit.many +
                                   (task.has_real_data() ? "" : ", generated")});
@@ -576,4 +576,4 @@ std::vector<Topic> evaluation_topics(const Task& task, const config::Settings& s
     return topics;
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

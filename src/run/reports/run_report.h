@@ -19,11 +19,11 @@
 #include "cnntrain/weights/folder.h"
 #include "run/reports/describe.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 
 /// Console, log.txt, CSV files and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task without an
 /// MLPerf benchmark.
-metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+metrics::Observers report_training(const Task& task, const options::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host);
 
 /// The contents of a run's introduction.
@@ -31,24 +31,24 @@ struct Introduction {
     RunFacts facts;
     std::vector<std::string> machine;  // lines
     std::string summary;
-    std::string title;                             // the network
-    std::vector<Topic> topics;                     // the summary for a screen
-    std::map<std::string, config::Value> derived;  // keys of arguments.json that are not options
-    std::size_t io_bits = 0;                       // TaskDescription::io_bits
-    std::string events_folder = {};                // TaskDescription::events_folder
-    std::optional<std::int64_t> resumed_at = {};   // iteration at which it resumed; empty: a new run
+    std::string title;                              // the network
+    std::vector<Topic> topics;                      // the summary for a screen
+    std::map<std::string, options::Value> derived;  // keys of arguments.json that are not options
+    std::size_t io_bits = 0;                        // TaskDescription::io_bits
+    std::string events_folder = {};                 // TaskDescription::events_folder
+    std::optional<std::int64_t> resumed_at = {};    // iteration at which it resumed; empty: a new run
 };
 
 /// Prints the introduction, adds TensorBoard and Weights & Biases if the options ask for them, and writes the
 /// arguments.json of a new run. Throws Error(unsupported) if --wandb cannot work here. Returns the text of
 /// arguments.json, which a resumed run records later.
-std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
+std::string introduce(metrics::Observers& observers, const options::ParseResult& arguments, Introduction introduction,
                       const Host& host);
 
 /// Console, log.txt and CSV files of a run without training, with its introduction. `samples`: number of samples that
 /// are evaluated or available for requests.
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
-                                     const config::ParseResult& arguments, const RunFolder& folder,
+                                     const options::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);
 
 // The lines that TensorFlow's Estimator prints in an evaluation, for users of the large-batch recipe:
@@ -65,7 +65,7 @@ double weight_loss(const std::map<std::string, HostTensor>& tensors, double weig
 class EstimatorLog final : public metrics::Handles<EstimatorLog> {
 public:
     /// `checkpoints`: the evaluated checkpoints, found by the names in rows. `console` must outlive this object.
-    EstimatorLog(double weight_decay, std::vector<checkpoint::Found> checkpoints, checkpoint::Edited edited,
+    EstimatorLog(double weight_decay, std::vector<weights::Found> checkpoints, weights::Edited edited,
                  const FileSystem& files, metrics::Observer& console);
 
     /// Prints every tenth part of the batches, or every batch if there are fewer than 20.
@@ -75,8 +75,8 @@ public:
 
 private:
     double weight_decay_;
-    std::vector<checkpoint::Found> checkpoints_;
-    checkpoint::Edited edited_;
+    std::vector<weights::Found> checkpoints_;
+    weights::Edited edited_;
     const FileSystem& files_;
     metrics::Observer& console_;
 };
@@ -87,10 +87,10 @@ private:
 std::string network_title(const TaskDescription& task, const graph::Graph* graph = nullptr);
 
 /// `validation_samples`: empty without a validation.
-std::vector<Topic> training_topics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+std::vector<Topic> training_topics(const Task& task, const options::Settings& settings, const schedule::RunPlan& plan,
                                    std::int64_t training_samples, std::optional<std::int64_t> validation_samples);
 
 /// Topics of validation and inference.
-std::vector<Topic> evaluation_topics(const Task& task, const config::Settings& settings, std::int64_t samples);
+std::vector<Topic> evaluation_topics(const Task& task, const options::Settings& settings, std::int64_t samples);
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

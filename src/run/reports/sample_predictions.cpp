@@ -22,7 +22,7 @@
 #include "run/reports/predictions.h"
 #include "run/timing.h"
 
-namespace cnntrain::train {
+namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
@@ -84,7 +84,7 @@ struct Token {
 /// Runs a graph over an evenly spread part of a split.
 class Sweep {
 public:
-    Sweep(const Samples& samples, const backend::Backend& backend, const config::Settings& settings, const Host& host,
+    Sweep(const Samples& samples, const backend::Backend& backend, const options::Settings& settings, const Host& host,
           std::int64_t most_samples)
         : samples_(samples), backend_(backend), settings_(settings), host_(host) {
         loader_ = loader_settings(settings, 0);
@@ -132,7 +132,7 @@ public:
 private:
     const Samples& samples_;
     const backend::Backend& backend_;
-    const config::Settings& settings_;
+    const options::Settings& settings_;
     const Host& host_;
     data::LoaderSettings loader_;
 };
@@ -293,7 +293,7 @@ void add_sequences(const BatchCopy& batch, const HostTensor& scores, std::int64_
 struct Work {
     const Task& task;
     const backend::Backend& backend;
-    const config::Settings& settings;
+    const options::Settings& settings;
     std::uint64_t seed = 0;
     const Host& host;
     metrics::Observers& observers;
@@ -301,7 +301,7 @@ struct Work {
 
 /// Labels of data with other classes are other classes' numbers.
 void expect_classes_of(const std::string& checkpoint, const Work& work) {
-    const std::vector<std::string> wanted = checkpoint::class_names_of(*work.host.files, checkpoint);
+    const std::vector<std::string> wanted = weights::class_names_of(*work.host.files, checkpoint);
     const std::vector<std::string> found = work.task.class_names();
     if (wanted.empty() || found.empty() || wanted == found) return;
     const auto [one, other] = std::ranges::mismatch(wanted, found);
@@ -348,7 +348,7 @@ void predict_words(const Work& work, const WordPredictor& predictor, const Sampl
 
 }  // namespace
 
-std::string sample_predictions(const TaskRow& row, const config::ParseResult& arguments,
+std::string sample_predictions(const TaskRow& row, const options::ParseResult& arguments,
                                const SamplePredictionSettings& settings, const Host& host,
                                metrics::Observers& observers) {
     const auto seed = static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0));
@@ -368,4 +368,4 @@ std::string sample_predictions(const TaskRow& row, const config::ParseResult& ar
     return document.dump() + "\n";
 }
 
-}  // namespace cnntrain::train
+}  // namespace cnntrain::run

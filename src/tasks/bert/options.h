@@ -13,12 +13,12 @@ namespace cnntrain::tasks {
 // Settings of tasks with a BERT model, in addition to those of every task.
 
 /// Base of a task's settings.
-struct BertTaskSettings : config::OwnSettings {
+struct BertTaskSettings : options::OwnSettings {
     nn::BertSettings model;
     optim::StepRateSettings learning_rate;
 };
 
-using namespace config;  // so that rows read as in config
+using namespace options;  // so that rows read as in the room options
 
 inline constexpr Range kBertWidth = between(1, 1 << 20);  // width of a layer, rows of a table
 

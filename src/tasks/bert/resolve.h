@@ -47,6 +47,6 @@ std::map<std::string, std::string> bert_work(const nn::BertSettings& model, std:
 /// The learning rate by HostStep::lr_iteration.
 std::function<double(std::int64_t)> bert_learning_rate(const BertTaskSettings& settings, const schedule::RunPlan& plan);
 /// Optimiser, schedule, and the rates of the first and last step and of the quarters of the run.
-std::vector<train::Topic> bert_rate_topics(const config::ParseResult& arguments, const schedule::RunPlan& plan);
+std::vector<run::Topic> bert_rate_topics(const options::ParseResult& arguments, const schedule::RunPlan& plan);
 
 }  // namespace cnntrain::tasks

@@ -64,9 +64,9 @@ std::shared_ptr<const data::Dataset> with_numbered_tokens(std::shared_ptr<const 
 
 }  // namespace
 
-std::unique_ptr<train::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
-                                             std::uint64_t seed) {
-    return train::dataset_samples(with_numbered_tokens(std::move(dataset)), split, seed);
+std::unique_ptr<run::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
+                                           std::uint64_t seed) {
+    return run::dataset_samples(with_numbered_tokens(std::move(dataset)), split, seed);
 }
 
 }  // namespace cnntrain::tasks

@@ -10,8 +10,8 @@
 
 namespace cnntrain::tasks {
 
-/// train::dataset_samples() with the positions of tokens, which are added if the data set has none.
-std::unique_ptr<train::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
-                                             std::uint64_t seed);
+/// run::dataset_samples() with the positions of tokens, which are added if the data set has none.
+std::unique_ptr<run::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
+                                           std::uint64_t seed);
 
 }  // namespace cnntrain::tasks

@@ -90,7 +90,7 @@ std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
 /// The names for a message; `published`: only data sets whose number of classes is fixed.
 std::string dataset_names(bool published = false) {
     std::vector<std::string> names;
-    for (const std::string_view name : config::names<data::DatasetId>()) {
+    for (const std::string_view name : options::names<data::DatasetId>()) {
         if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
     }
     return listed(names, "or");
@@ -165,7 +165,7 @@ void renew_spellings(Resolution& run) {
 std::vector<std::string> recorded_classes(const OptionValues& values) {
     if (!values.has("restore_path") || values.text("restore_path").empty()) return {};
     try {
-        return checkpoint::class_names_of(posix_files(), values.text("restore_path"));
+        return weights::class_names_of(posix_files(), values.text("restore_path"));
     } catch (const Error&) {
         return {};  // the run reports what is wrong with the checkpoint
     }
@@ -186,8 +186,8 @@ void prefer_found_dataset(Resolution& run) {
 
 bool is_missing_run(const std::string& path) {
     return !path.empty() && !exists(posix_files(), path) &&
-           !exists(posix_files(), path + std::string(checkpoint::kCheckpointSuffix)) &&
-           !exists(posix_files(), path + std::string(checkpoint::kTensorFlowIndex));
+           !exists(posix_files(), path + std::string(weights::kCheckpointSuffix)) &&
+           !exists(posix_files(), path + std::string(weights::kTensorFlowIndex));
 }
 
 void infer_dataset(Resolution& run) {

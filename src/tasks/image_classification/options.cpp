@@ -100,7 +100,7 @@ const OptionSet& image_options() {
         {"Dataset", with_refinements(dataset_options())},
         {"Training", with_refinements(training_options())},
         {"Learning-rate schedule", schedule_options()},
-        {config::kHeadGroup, config::shared_head_options()},
+        {options::kHeadGroup, options::shared_head_options()},
         {"Device", with_refinements(shared_ipu_options())},
         {"Logging", shared_logging_options()},
     });

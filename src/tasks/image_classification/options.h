@@ -15,7 +15,7 @@ namespace cnntrain::tasks {
 
 // User settings of image classification, in addition to those of all tasks.
 
-struct ImageSettings : config::OwnSettings {
+struct ImageSettings : options::OwnSettings {
     nn::ModelSettings model;
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
@@ -33,11 +33,11 @@ inline nn::NetworkForm network_form(const ImageSettings& settings) {
     return settings.network_form.value_or(data::dataset_info(settings.data.dataset).network_form);
 }
 
-inline const ImageSettings& image_settings(const config::Settings& settings) {
+inline const ImageSettings& image_settings(const options::Settings& settings) {
     return settings.task.as<ImageSettings>();
 }
 
-using namespace config;  // so that rows read as in config
+using namespace options;  // so that rows read as in the room options
 
 /// Sources of a run's images, as far as options depend on them.
 enum class Images : std::uint8_t {

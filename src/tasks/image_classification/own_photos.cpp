@@ -157,7 +157,7 @@ void choose_padding(Chooser& chooser, const OptionValues& values) {
 /// Classes that the weights do not have. Weights that cannot be read are the run's error.
 bool has_new_classes(const Resolution& run) {
     try {
-        std::vector<std::string> theirs = checkpoint::class_names_of(posix_files(), run.values.text("init_path"));
+        std::vector<std::string> theirs = weights::class_names_of(posix_files(), run.values.text("init_path"));
         std::vector<std::string> own = data::class_names(options_of_data(run));
         std::ranges::sort(theirs);
         std::ranges::sort(own);
@@ -200,7 +200,7 @@ void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
     const bool later = values.given("validate_every") && values.number("validate_every") == 0;
     if (validates && later && values.integer("validate_every_updates") == 0) return;
     if (validates)
-        chooser.choose("keep_best", std::string(name(train::Metric::accuracy)), "ckpt-best, for inference and convert");
+        chooser.choose("keep_best", std::string(name(run::Metric::accuracy)), "ckpt-best, for inference and convert");
     if (!any_decided(values, {"weight_avg_N", "weight_avg_exp"}))
         chooser.choose("keep_ckpts", kNewest, "the newest, for resuming; 0 keeps all");
 }

@@ -15,10 +15,10 @@
 
 namespace cnntrain::tasks {
 
-using train::kShown;
-using train::short_text;
-using train::some_of;
-using train::text;
+using run::kShown;
+using run::short_text;
+using run::some_of;
+using run::text;
 
 namespace {
 
@@ -85,8 +85,8 @@ void write_learning_rate(std::ostream& out, const optim::LearningRateSettings& s
     }
 }
 
-double base_exponent(const config::Settings& settings) {
-    const std::int64_t batch = train::batch_plan(settings).global_batch();
+double base_exponent(const options::Settings& settings) {
+    const std::int64_t batch = run::batch_plan(settings).global_batch();
     return std::log2(optim::base_learning_rate(image_settings(settings).learning_rate, batch) /
                      static_cast<double>(batch));
 }
@@ -114,15 +114,15 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             return;
         case graph::UpdateRule::adamw:
         case graph::UpdateRule::lamb:
-            out << config::name(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
+            out << options::name(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
                 << text(settings.adam.beta2) << '\n';
             out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
     }
 }
 
-void write_training(std::ostream& out, const config::Settings& settings) {
+void write_training(std::ostream& out, const options::Settings& settings) {
     const schedule::ScheduleSettings& training = settings.training;
-    const schedule::BatchPlan batch = train::batch_plan(settings);
+    const schedule::BatchPlan batch = run::batch_plan(settings);
     out << "Training\n Batch Size: " << batch.global_batch() << '\n';
     if (training.pipeline) out << "  Pipelined over " << batch.stages << " stages\n";
     if (batch.accumulation > 1) out << "  Gradients accumulated over " << batch.accumulation << " fwds/bwds passes \n";
@@ -182,11 +182,11 @@ double decay_power(const optim::LearningRateSettings& rate) {
 }
 
 /// If the schedule counts iterations, converted to epochs of the published set.
-double warmup_epochs(const config::Settings& settings) {
+double warmup_epochs(const options::Settings& settings) {
     const optim::LearningRateSettings& rate = image_settings(settings).learning_rate;
     if (rate.schedule != optim::LrSchedule::gradual) return rate.warmup_epochs;
     const auto images = static_cast<double>(data::dataset_info(image_settings(settings).data.dataset).train_images);
-    const auto global_batch = static_cast<double>(train::batch_plan(settings).global_batch());
+    const auto global_batch = static_cast<double>(run::batch_plan(settings).global_batch());
     return static_cast<double>(rate.warmup_iterations) * global_batch / images;
 }
 
@@ -198,12 +198,12 @@ double warmup_iterations(const optim::LearningRateSettings& rate, const metrics:
 
 }  // namespace
 
-std::string summary_head(const config::ParseResult& arguments) {
+std::string summary_head(const options::ParseResult& arguments) {
     constexpr double kUsualDecay = 0.97;
-    const config::Settings& settings = arguments.settings;
-    const bool parallel_given = arguments.at("pipeline_num_parallel").source != config::Source::default_value;
+    const options::Settings& settings = arguments.settings;
+    const bool parallel_given = arguments.at("pipeline_num_parallel").source != options::Source::default_value;
     std::ostringstream out;
-    out << config::name(image_settings(settings).data.dataset) << '\n';
+    out << options::name(image_settings(settings).data.dataset) << '\n';
     if (parallel_given)
         out << " Pipeline Num Parallel: " << image_settings(settings).data.pipeline_num_parallel << '\n';
     if (image_settings(settings).data.kind == data::DataKind::generated) out << " Generated random Data\n";
@@ -216,24 +216,24 @@ std::string summary_head(const config::ParseResult& arguments) {
     out << " Batch Norm\n";
     const bool always_shown = nn::family_info(image_settings(settings).model.family).always_tells_decay;
     if (always_shown || image_settings(settings).model.bn_decay != kUsualDecay)
-        out << "  Decay: " << config::to_string(config::Value{image_settings(settings).model.bn_decay}) << '\n';
+        out << "  Decay: " << options::to_string(options::Value{image_settings(settings).model.bn_decay}) << '\n';
     return out.str();
 }
 
-std::string summary_tail(const config::Settings& settings) {
+std::string summary_tail(const options::Settings& settings) {
     if (!data::dataset_info(image_settings(settings).data.dataset).any_image_size) return "";
     const std::string side = std::to_string(image_settings(settings).data.image_size);
     return "Image Size: " + side + "x" + side + "\n";
 }
 
-std::string summary_training(const config::Settings& settings) {
+std::string summary_training(const options::Settings& settings) {
     std::ostringstream out;
     write_training(out, settings);
     return out.str();
 }
 
-std::string image_run_name(const config::Settings& settings, std::string_view random) {
-    const train::TrainingSettings& training = settings.training;
+std::string image_run_name(const options::Settings& settings, std::string_view random) {
+    const run::TrainingSettings& training = settings.training;
     const nn::FamilyInfo family = nn::family_info(image_settings(settings).model.family);
     const bool replicas_first = family.run_name == nn::RunNameStyle::replicas_first;
     std::string replicas;
@@ -248,21 +248,21 @@ std::string image_run_name(const config::Settings& settings, std::string_view ra
                   ? "_GN" + std::to_string(image_settings(settings).model.groups)
                   : "_BN";
     if (replicas_first) {
-        result += "_" + std::string(config::name(settings.device.precision));
+        result += "_" + std::string(options::name(settings.device.precision));
         if (settings.device.stochastic_rounding == backend::StochasticRounding::off) result += "_noSR";
     }
     if (settings.logging.name_suffix) result += "_" + *settings.logging.name_suffix;
     return result + "_" + std::string(random);
 }
 
-std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan) {
-    std::vector<train::Topic> topics;
-    topics.push_back({"Optimiser", train::optimiser_text(settings.optimiser) + ", label smoothing " +
-                                       train::text(image_settings(settings).label_smoothing)});
+std::vector<run::Topic> image_rate_topics(const options::Settings& settings, const schedule::RunPlan& plan) {
+    std::vector<run::Topic> topics;
+    topics.push_back({"Optimiser", run::optimiser_text(settings.optimiser) + ", label smoothing " +
+                                       run::text(image_settings(settings).label_smoothing)});
     const optim::LearningRateSettings& schedule = image_settings(settings).learning_rate;
     const double base = optim::base_learning_rate(schedule, plan.global_batch);
     const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
-    std::string what = std::string(config::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
+    std::string what = std::string(options::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
                        short_text(rate.warmup_iterations()) + " iterations";
     what +=
         schedule.schedule == optim::LrSchedule::gradual
@@ -288,22 +288,22 @@ std::vector<train::Topic> image_rate_topics(const config::Settings& settings, co
     return topics;
 }
 
-std::optional<train::MlperfBenchmark> mlperf_benchmark(const config::ParseResult& arguments) {
+std::optional<run::MlperfBenchmark> mlperf_benchmark(const options::ParseResult& arguments) {
     if (data::dataset_info(image_settings(arguments.settings).data.dataset).train_images == 0) return std::nullopt;
-    const schedule::BatchPlan batch = train::batch_plan(arguments.settings);
+    const schedule::BatchPlan batch = run::batch_plan(arguments.settings);
     const optim::LearningRateSettings& rate = image_settings(arguments.settings).learning_rate;
-    return train::MlperfBenchmark{.name = "resnet",
-                                  .quality = train::kTop1Column,
-                                  .target = 75.9,
-                                  .facts = {{"model_bn_span", batch.norm_samples()}},
-                                  .warmup_epochs = warmup_epochs(arguments.settings),
-                                  .rate = [rate](const metrics::TrainingSize& size) {
-                                      const double base = optim::base_learning_rate(rate, size.global_batch);
-                                      return train::MlperfRate{.warmup_iterations = warmup_iterations(rate, size),
-                                                               .base = base,
-                                                               .end = end_learning_rate(rate, base),
-                                                               .decay_power = decay_power(rate)};
-                                  }};
+    return run::MlperfBenchmark{.name = "resnet",
+                                .quality = run::kTop1Column,
+                                .target = 75.9,
+                                .facts = {{"model_bn_span", batch.norm_samples()}},
+                                .warmup_epochs = warmup_epochs(arguments.settings),
+                                .rate = [rate](const metrics::TrainingSize& size) {
+                                    const double base = optim::base_learning_rate(rate, size.global_batch);
+                                    return run::MlperfRate{.warmup_iterations = warmup_iterations(rate, size),
+                                                           .base = base,
+                                                           .end = end_learning_rate(rate, base),
+                                                           .decay_power = decay_power(rate)};
+                                }};
 }
 
 }  // namespace cnntrain::tasks

@@ -10,17 +10,17 @@
 namespace cnntrain::tasks {
 
 /// Name of a run's folder, such as `RN20_bs32_BN_16.16_3S9`. `random`: three random characters in [A-Z0-9].
-std::string image_run_name(const config::Settings& settings, std::string_view random);
+std::string image_run_name(const options::Settings& settings, std::string_view random);
 
 // Parts of the summary.
-std::string summary_head(const config::ParseResult& arguments);
-std::string summary_training(const config::Settings& settings);
-std::string summary_tail(const config::Settings& settings);
+std::string summary_head(const options::ParseResult& arguments);
+std::string summary_training(const options::Settings& settings);
+std::string summary_tail(const options::Settings& settings);
 
 /// Topics of the optimiser and the learning rate, for a dry run.
-std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan);
+std::vector<run::Topic> image_rate_topics(const options::Settings& settings, const schedule::RunPlan& plan);
 
 /// Empty for data without a published set, whose epochs MLPerf's log uses.
-std::optional<train::MlperfBenchmark> mlperf_benchmark(const config::ParseResult& arguments);
+std::optional<run::MlperfBenchmark> mlperf_benchmark(const options::ParseResult& arguments);
 
 }  // namespace cnntrain::tasks

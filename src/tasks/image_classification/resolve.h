@@ -34,15 +34,15 @@ std::optional<data::DatasetId> dataset_of(const OptionValues& values);
 
 // Data that the steps of image classification find in files: each file is read once for a line.
 
-struct ImageFindings : config::Findings {
+struct ImageFindings : options::Findings {
     std::shared_ptr<data::FoundPhotos> photos = data::found_photos();
     std::optional<std::string> weights_path = {};  // as the line names it; empty: no weights were looked for
     std::optional<WeightsSource> weights = {};     // of weights_path
 };
 
 /// The findings, made by the first step that asks.
-ImageFindings& findings_of(std::shared_ptr<config::Findings>& findings);
+ImageFindings& findings_of(std::shared_ptr<options::Findings>& findings);
 /// The same, after the step `fill` has begun.
-ImageFindings& findings_of(const config::Resolution& run);
+ImageFindings& findings_of(const options::Resolution& run);
 
 }  // namespace cnntrain::tasks

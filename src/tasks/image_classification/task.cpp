@@ -27,7 +27,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-const data::DatasetInfo& info_of(const config::Settings& settings) {
+const data::DatasetInfo& info_of(const options::Settings& settings) {
     return data::dataset_info(image_settings(settings).data.dataset);
 }
 
@@ -58,20 +58,19 @@ metrics::Columns make_columns(bool top_5, bool during_training) {
         .unit = {"image", "images", "img"},
         .training = {{.name = "loss", .output = loss, .label = "loss"},
                      {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
+        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
                        {.name = "raw_acc", .output = correct, .scale = 100}},
-        .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
+        .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
     };
-    columns.more_validation = {train::kTop5Column, train::kValidationLossColumn, train::kBalancedColumn};
+    columns.more_validation = {run::kTop5Column, run::kValidationLossColumn, run::kBalancedColumn};
     const std::string correct_top_5(nn::kCorrectTop5);
     if (top_5) {
-        columns.validation.push_back(
-            {.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
+        columns.validation.push_back({.name = run::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
     }
     if (top_5 || during_training)
         columns.validation.push_back(
-            {.name = train::kValidationLossColumn, .output = loss, .at_end = true, .label = "loss"});
-    if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
+            {.name = run::kValidationLossColumn, .output = loss, .at_end = true, .label = "loss"});
+    if (during_training) columns.validation.push_back(run::balanced_accuracy_column());
     return columns;
 }
 
@@ -89,13 +88,13 @@ std::int64_t views_in(const std::vector<data::Field>& batch) {
     return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
-bool measures_requests(const config::Settings& settings, config::Command command) {
-    return command == config::Command::inference && settings.training.iterations;
+bool measures_requests(const options::Settings& settings, options::Command command) {
+    return command == options::Command::inference && settings.training.iterations;
 }
 
 }  // namespace
 
-ImageClassification::ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend,
+ImageClassification::ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend,
                                          std::uint64_t seed)
     : arguments_(arguments), backend_(backend), seed_(seed) {}
 
@@ -123,9 +122,9 @@ std::string ImageClassification::printed(const metrics::ValidationRow& row) cons
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
         row.val_time, row.latency);
-    const auto top_5 = metrics::result_of(row, columns(), train::kTop5Column);
+    const auto top_5 = metrics::result_of(row, columns(), run::kTop5Column);
     if (top_5) line += formatted("\nValidation top-5: %6.3f %% [%s]", *top_5, row.name.c_str());
-    return line + train::balanced_accuracy_line(*this, row);
+    return line + run::balanced_accuracy_line(*this, row);
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.
@@ -138,9 +137,9 @@ std::string ImageClassification::printed(const metrics::InferenceRow& row) const
 }
 
 TaskDescription ImageClassification::description() const {
-    const std::string family(config::name(own().model.family));
+    const std::string family(options::name(own().model.family));
     const std::vector<std::string> chosen = chosen_for_own_photos(arguments_);
-    std::map<std::string, config::Value> facts = {
+    std::map<std::string, options::Value> facts = {
         {"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
         {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
         {"warmup", optim::warms_up(own().learning_rate)}};
@@ -151,13 +150,13 @@ TaskDescription ImageClassification::description() const {
         .details = own().model.norm == nn::NormKind::batch ? "batch norm"
                                                            : "group norm of " + std::to_string(own().model.groups),
         .identity = {{"model", family + "-" + own().model.size},
-                     {"data set", std::string(config::name(own().data.dataset))},
+                     {"data set", std::string(options::name(own().data.dataset))},
                      {"image size", std::to_string(own().data.image_size)}},
         .work = {{"norm", own().model.norm == nn::NormKind::batch ? "batch" : "group"}},
         .summary_head = summary_head(arguments_),
         .summary_training = summary_training(settings()),
         .summary_tail = summary_tail(settings()),
-        .arithmetic = train::arithmetic(settings().device, backend_),
+        .arithmetic = run::arithmetic(settings().device, backend_),
         .io_bits = 8 * size_bytes(host_format().dtype),
         .arguments = std::move(facts),
         .mlperf = mlperf_benchmark(arguments_),
@@ -169,7 +168,7 @@ std::string ImageClassification::run_name(std::string_view tag) const {
 }
 
 /// The last layer depends on the classes.
-train::FirstWeights ImageClassification::first_weights() const {
+run::FirstWeights ImageClassification::first_weights() const {
     return {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}, .classes = class_names()};
 }
 
@@ -231,7 +230,7 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
 
 ImageClassification::Count ImageClassification::count_in_files(data::Split split) const {
     const bool classifies =
-        arguments_.command == config::Command::inference && !measures_requests(settings(), arguments_.command);
+        arguments_.command == options::Command::inference && !measures_requests(settings(), arguments_.command);
     if (classifies && !holds_dataset())
         return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
     const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
@@ -243,7 +242,7 @@ std::string_view ImageClassification::label_field() const {
 }
 
 schedule::RunPlan ImageClassification::plan(std::int64_t samples) const {
-    return train::run_plan(settings(), samples);
+    return run::run_plan(settings(), samples);
 }
 
 std::function<double(std::int64_t)> ImageClassification::learning_rate(const schedule::RunPlan& plan) const {
@@ -279,7 +278,7 @@ graph::Graph ImageClassification::classifying_graph(const std::vector<data::Fiel
                                    /*with_logits=*/true, views_in(fields));
 }
 
-train::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {
+run::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {
     return tasks::features_graph(settings(), backend_, data::field_desc(fields, data::kImages));
 }
 
@@ -294,7 +293,7 @@ std::unique_ptr<Samples> ImageClassification::in_order(data::Split split, bool a
     return std::make_unique<ImageSamples>(input, split);
 }
 
-std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
+std::vector<Topic> ImageClassification::dry_run_topics(options::Command command) const {
     std::vector<Topic> topics = {model_topic(), data_topic(command)};
     if (has_real_data()) topics.push_back(input_topic(command));
     return topics;
@@ -315,7 +314,7 @@ std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loade
     const std::uint64_t ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), data::Split::train, loader).bytes;
     const std::int64_t training = used_samples(data::Split::train);
-    if (info.any_image_size) return ring + train::index_bytes(training);
+    if (info.any_image_size) return ring + run::index_bytes(training);
     const std::int64_t images = training + (settings().validation.enabled ? used_samples(data::Split::validation) : 0);
     constexpr std::int64_t kColours = 3;
     return ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
@@ -331,8 +330,8 @@ Topic ImageClassification::model_topic() const {
 }
 
 /// The splits that the command reads, with their numbers of images.
-Topic ImageClassification::data_topic(config::Command command) const {
-    std::string what(config::name(own().data.dataset));
+Topic ImageClassification::data_topic(options::Command command) const {
+    std::string what(options::name(own().data.dataset));
     switch (own().data.kind) {
         case data::DataKind::real:
             what += " from " + own().data.data_dir;
@@ -353,7 +352,7 @@ Topic ImageClassification::data_topic(config::Command command) const {
         counts += (counts.empty() ? "" : " and ") + std::string(count.how == Known::estimated ? "about " : "") +
                   std::to_string(count.samples) + " " + name;
     };
-    const bool trains = command == config::Command::train;
+    const bool trains = command == options::Command::train;
     if (trains) add(data::Split::train, "training");
     if (!trains || settings().validation.enabled) add(data::Split::validation, "validation");
     if (has_real_data() && published) what += " (not there; counts are those of the published set)";
@@ -361,17 +360,17 @@ Topic ImageClassification::data_topic(config::Command command) const {
     return {"Data", what + ", " + counts + " images of " + side + " x " + side};
 }
 
-Topic ImageClassification::input_topic(config::Command command) const {
-    const bool trains = command == config::Command::train;
+Topic ImageClassification::input_topic(options::Command command) const {
+    const bool trains = command == options::Command::train;
     schedule::Placement placed;
-    if (trains) placed = train::placement(settings(), backend_);
+    if (trains) placed = run::placement(settings(), backend_);
     const data::Split split = trains ? data::Split::train : data::Split::validation;
     const std::vector<data::Field> fields =
         batch_fields(split, trains ? placed.samples : settings().training.micro_batch_size);
-    data::LoaderSettings loader = train::loader_settings(settings(), 0);
-    if (trains) loader = train::training_loader_settings(settings(), placed, fields, 0);
-    if (command == config::Command::validation) loader = train::validation_loader_settings(settings());
-    if (measures_requests(settings(), command)) loader = train::request_loader_settings(settings(), fields);
+    data::LoaderSettings loader = run::loader_settings(settings(), 0);
+    if (trains) loader = run::training_loader_settings(settings(), placed, fields, 0);
+    if (command == options::Command::validation) loader = run::validation_loader_settings(settings());
+    if (measures_requests(settings(), command)) loader = run::request_loader_settings(settings(), fields);
     const data::RingSize ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), split, loader);
     return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +
@@ -383,7 +382,7 @@ bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
     if (!own().data.photos.empty()) return false;
-    if (arguments_.at("data_dir").source == config::Source::arguments) return true;  // the run's own
+    if (arguments_.at("data_dir").source == options::Source::arguments) return true;  // the run's own
     if (data::is_photo_pattern(own().data.data_dir)) return false;
     // A photo, or any folder of photos: without folders that say otherwise, all are classified.
     const bool photos = id == data::DatasetId::folder || std::filesystem::is_regular_file(own().data.data_dir);
@@ -409,7 +408,7 @@ data::PixelFormat ImageClassification::host_format() const {
 }
 
 ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
-    data::LoaderSettings loader = train::loader_settings(settings(), 0);
+    data::LoaderSettings loader = run::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
     if (holds_dataset()) {
         const std::unique_ptr<Samples> split = open(data::Split::validation);
@@ -421,7 +420,7 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
         for (const data::DatasetInfo& info : data::kDatasets) {
             if (info.any_image_size) of_photos.emplace_back(info.name);
         }
-        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
+        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(options::name(data.dataset)) +
                                           " files there; photos need a network for --dataset " +
                                           listed(of_photos, "or"));
     }
@@ -458,14 +457,14 @@ std::string_view image_examples(Command command) {
     }
 }
 
-std::unique_ptr<train::Task> make_images(const config::ParseResult& arguments, const backend::Backend& backend,
-                                         std::uint64_t seed) {
+std::unique_ptr<run::Task> make_images(const options::ParseResult& arguments, const backend::Backend& backend,
+                                       std::uint64_t seed) {
     return std::make_unique<ImageClassification>(arguments, backend, seed);
 }
 
 }  // namespace
 
-train::TaskRow image_classification_row() {
+run::TaskRow image_classification_row() {
     return {
         .options = {.name = "image-classification",
                     .commands = {Command::train, Command::validation, Command::inference, Command::restore},

@@ -19,14 +19,14 @@
 
 namespace cnntrain::tasks {
 
-using train::Samples;
-using train::TaskDescription;
-using train::Topic;
+using run::Samples;
+using run::TaskDescription;
+using run::Topic;
 
-class ImageClassification final : public train::Task, public train::Classifier {
+class ImageClassification final : public run::Task, public run::Classifier {
 public:
     /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the images' order and augmentation.
-    ImageClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+    ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
     std::string loss() const override;
@@ -36,7 +36,7 @@ public:
 
     TaskDescription description() const override;
     std::string run_name(std::string_view tag) const override;
-    train::FirstWeights first_weights() const override;
+    run::FirstWeights first_weights() const override;
     std::vector<std::string> class_names() const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;
@@ -49,7 +49,7 @@ public:
 
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
-    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> dry_run_topics(options::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     std::uint64_t input_bytes(const data::LoaderSettings& loader) const override;
@@ -75,14 +75,14 @@ private:
     const Count& used(data::Split split) const;
     const std::vector<double>& class_weights() const;
     Topic model_topic() const;
-    Topic data_topic(config::Command command) const;
-    Topic input_topic(config::Command command) const;
+    Topic data_topic(options::Command command) const;
+    Topic input_topic(options::Command command) const;
     bool holds_dataset() const;
     std::shared_ptr<data::ImageFolder> image_folder() const;
     data::PixelFormat host_format() const;
 
-    config::ParseResult arguments_;
-    const config::Settings& settings() const { return arguments_.settings; }
+    options::ParseResult arguments_;
+    const options::Settings& settings() const { return arguments_.settings; }
     const ImageSettings& own() const { return image_settings(settings()); }
     const backend::Backend& backend_;
     std::uint64_t seed_;
@@ -94,6 +94,6 @@ private:
 
 // The row of image classification in the table of tasks.
 
-train::TaskRow image_classification_row();
+run::TaskRow image_classification_row();
 
 }  // namespace cnntrain::tasks

@@ -47,7 +47,7 @@ private:
 };
 
 void set_network(Values& values, const nn::NetworkSettings& network) {
-    values.set("model", std::string(config::name(network.family)));
+    values.set("model", std::string(options::name(network.family)));
     values.set("model_size", network.size);
     values.set(network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
     if (network.family == nn::Family::resnext) {
@@ -86,7 +86,7 @@ void set_pixels(Values& values, const nn::SourcePixels& pixels) {
 }
 
 /// timm's config.json says more than the architecture.
-void add_config(const checkpoint::TimmConfig& config, WeightsSource& source) {
+void add_config(const weights::TimmConfig& config, WeightsSource& source) {
     nn::SourcePixels& pixels = source.network.pixels;
     if (config.image_size) pixels.image_size = *config.image_size;
     if (!config.mean.empty()) std::ranges::copy(config.mean, pixels.mean.begin());
@@ -103,7 +103,7 @@ void add_config(const checkpoint::TimmConfig& config, WeightsSource& source) {
 /// metadata.
 void add_recorded(const FileSystem& files, const std::map<std::string, std::string>& metadata, WeightsSource& source) {
     RecordedRun run = arguments_beside(files, source.path);
-    if (run.source.empty()) run = {source.path, checkpoint::run_options(metadata)};
+    if (run.source.empty()) run = {source.path, weights::run_options(metadata)};
     for (const auto& [option, value] : recorded_options(run, image_options())) {
         if (std::ranges::find(kKept, key(*option)) != kKept.end()) source.values[option] = value;
     }
@@ -112,34 +112,34 @@ void add_recorded(const FileSystem& files, const std::map<std::string, std::stri
 /// The best or newest one of a folder; "" if there is none.
 std::string file_of(const FileSystem& files, const std::string& restore_path) {
     try {
-        return checkpoint::best_or_latest(files, "", restore_path).path;
+        return weights::best_or_latest(files, "", restore_path).path;
     } catch (const Error&) {
         return "";
     }
 }
 
-std::optional<checkpoint::WeightsHeader> header_of(const FileSystem& files, const std::string& path) {
+std::optional<weights::WeightsHeader> header_of(const FileSystem& files, const std::string& path) {
     try {
-        return checkpoint::weights_header(files, path);
+        return weights::weights_header(files, path);
     } catch (const Error&) {
         return std::nullopt;
     }
 }
 
 std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource source,
-                                        const checkpoint::WeightsHeader& header) {
+                                        const weights::WeightsHeader& header) {
     Values values(source);
     set_network(values, source.network.settings);
     add_recorded(files, header.metadata, source);
-    source.class_names = checkpoint::class_names(header.metadata);
+    source.class_names = weights::class_names(header.metadata);
     return source;
 }
 
 std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSource source) {
-    const auto config = checkpoint::timm_config_beside(files, source.path);
+    const auto config = weights::timm_config_beside(files, source.path);
     if (config) add_config(*config, source);
     if (source.network.normalises_inside)
-        nn::take_inner_normalisation(source.network.pixels, checkpoint::load_weights(files, source.path).tensors);
+        nn::take_inner_normalisation(source.network.pixels, weights::load_weights(files, source.path).tensors);
     Values values(source);
     set_network(values, source.network.settings);
     set_conventions(values, source.network.settings);
@@ -158,7 +158,7 @@ std::string title_of(const nn::NetworkSettings& network) {
 }
 
 /// Options of the line that contradict the shapes of the weights.
-std::vector<std::string> contradictions(const config::Resolution& run, const Layer& told) {
+std::vector<std::string> contradictions(const options::Resolution& run, const Layer& told) {
     std::vector<std::string> found;
     for (const char* key_text : {"model", "model_size", "network_form", "convolution_groups"}) {
         const auto value = told.find(&image_options().at(key_text));
@@ -176,7 +176,7 @@ std::vector<std::string> contradictions(const config::Resolution& run, const Lay
 }
 
 /// Adds a violation if another network may have these tensors, and the line does not exclude it. True: it did.
-bool refuse_doubt(config::Resolution& run, const WeightsSource& source) {
+bool refuse_doubt(options::Resolution& run, const WeightsSource& source) {
     const nn::SourceNetwork& network = source.network;
     if (network.doubt.empty() || run.values.given(network.sure_by)) return false;
     run.violations.push_back(source.path + " (" + network.format + "): " + network.doubt + ". If it is " +
@@ -197,12 +197,12 @@ const WeightsSource* found_weights(ImageFindings& findings, Command command, con
 
 }  // namespace
 
-ImageFindings& findings_of(std::shared_ptr<config::Findings>& findings) {
+ImageFindings& findings_of(std::shared_ptr<options::Findings>& findings) {
     if (findings == nullptr) findings = std::make_shared<ImageFindings>();
     return dynamic_cast<ImageFindings&>(*findings);
 }
 
-ImageFindings& findings_of(const config::Resolution& run) {
+ImageFindings& findings_of(const options::Resolution& run) {
     CNNTRAIN_CHECK(run.findings != nullptr, "findings are asked for before there are any");
     return dynamic_cast<ImageFindings&>(*run.findings);
 }
@@ -216,7 +216,7 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
         source.path = path;
         auto network = nn::source_network(header->tensors, "");
         if (!network) return std::nullopt;  // the run says what does not fit
-        const auto config = network->own ? std::nullopt : checkpoint::timm_config_beside(files, path);
+        const auto config = network->own ? std::nullopt : weights::timm_config_beside(files, path);
         if (config) network = nn::source_network(header->tensors, config->architecture);
         source.network = *std::move(network);
         return source.network.own ? own_source(files, std::move(source), *header)
@@ -227,7 +227,7 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
 }
 
 Layer told_by_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                      const Layer& config, std::shared_ptr<config::Findings>& findings) {
+                      const Layer& config, std::shared_ptr<options::Findings>& findings) {
     const std::string_view flag = weights_option(command);
     if (flag.empty()) return {};
     const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {
@@ -242,7 +242,7 @@ Layer told_by_weights(const TaskOptions& task, Command command, const std::vecto
     return source == nullptr ? Layer() : source->values;
 }
 
-const WeightsSource* weights_source_of(const config::Resolution& run) {
+const WeightsSource* weights_source_of(const options::Resolution& run) {
     const std::string_view flag = weights_option(run.command);
     if (flag.empty()) return nullptr;
     const bool resumes = run.command == Command::train && run.values.is_set("restore_path");
@@ -251,7 +251,7 @@ const WeightsSource* weights_source_of(const config::Resolution& run) {
     return found_weights(findings_of(run), run.command, path);
 }
 
-void settle_weights(config::Resolution& run) {
+void settle_weights(options::Resolution& run) {
     const WeightsSource* const source = weights_source_of(run);
     if (source == nullptr) return;
     const auto dataset = dataset_of(run.values);

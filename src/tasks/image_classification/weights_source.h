@@ -17,7 +17,7 @@ struct WeightsSource {
     std::string path;  // of the file
     nn::SourceNetwork network;
     std::vector<std::string> class_names;  // by number; empty: unknown
-    config::Layer values;                  // of options
+    options::Layer values;                 // of options
     /// Values of the source that no option takes, as "crop_mode border".
     std::vector<std::string> without_option;
 };
@@ -27,15 +27,15 @@ struct WeightsSource {
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
 
 /// Implements TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
-config::Layer told_by_weights(const config::TaskOptions& task, config::Command command,
-                              const std::vector<std::string>& words, const config::Layer& config,
-                              std::shared_ptr<config::Findings>& findings);
+options::Layer told_by_weights(const options::TaskOptions& task, options::Command command,
+                               const std::vector<std::string>& words, const options::Layer& config,
+                               std::shared_ptr<options::Findings>& findings);
 
 /// The file whose values told_by_weights() has taken; null if there is none.
-const WeightsSource* weights_source_of(const config::Resolution& run);
+const WeightsSource* weights_source_of(const options::Resolution& run);
 
 /// Adds a violation if the line contradicts the weights' network, and notices about what is taken from them. The data
 /// set is known.
-void settle_weights(config::Resolution& run);
+void settle_weights(options::Resolution& run);
 
 }  // namespace cnntrain::tasks

@@ -185,7 +185,7 @@ std::vector<Option> run_folder_options() {
          .fallback = "checkpoints",
          .help = "Folder in which run folders are created.",
          .main_in = kAll,
-         .bind = to<&Settings::logging, &train::LoggingSettings::log_dir>()},
+         .bind = to<&Settings::logging, &run::LoggingSettings::log_dir>()},
         refine(shared("--init-path"),
                {.flag = "--init-checkpoint",
                 .help = "Checkpoint to start from, with weights and optimiser state; steps count from 0.",
@@ -360,7 +360,7 @@ std::vector<Option> stage_options() {
          .help = "Device of each stage. Stages that share the table of words have the same device.",
          .range = between(0, kMostReplicas),
          .needs = {{"pipeline_stages"}},
-         .bind = to<&Settings::training, &train::TrainingSettings::device_mapping>()},
+         .bind = to<&Settings::training, &run::TrainingSettings::device_mapping>()},
         refine(
             shared("--pipeline-schedule"),
             {.fallback = "Interleaved",

@@ -24,7 +24,7 @@ struct PretrainingSettings : BertTaskSettings {
     std::optional<std::string> held_out_files;
 };
 
-inline const PretrainingSettings& pretraining_settings(const config::Settings& settings) {
+inline const PretrainingSettings& pretraining_settings(const options::Settings& settings) {
     return settings.task.as<PretrainingSettings>();
 }
 

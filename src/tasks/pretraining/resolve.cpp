@@ -316,7 +316,7 @@ void set_evaluation(Settings& settings) {
 }
 
 /// Rounds the number of steps down to whole host steps of --device-iterations.
-void round_steps(train::TrainingSettings& training) {
+void round_steps(run::TrainingSettings& training) {
     training.iterations = *training.iterations / training.device_iterations * training.device_iterations;
 }
 
@@ -454,14 +454,14 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
 
 }  // namespace
 
-config::NamedConfig read_pretraining_config(const std::string& config, const config::Environment& environment) {
+options::NamedConfig read_pretraining_config(const std::string& config, const options::Environment& environment) {
     const std::size_t end = end_of_name(config);
     const std::string word = config.substr(0, end);
     const std::optional<fs::path> file = find_file(word, environment.config_folders);
     if (!file) refuse_unknown(word, environment.config_folders);
-    config::NamedConfig result{.name = word};
+    options::NamedConfig result{.name = word};
     try {
-        result.layer = config::layer_of_json_config(pretraining_options(), read_text(posix_files(), *file));
+        result.layer = options::layer_of_json_config(pretraining_options(), read_text(posix_files(), *file));
     } catch (const Error& error) {
         throw Error(ErrorKind::usage, error.what()).within(file->string());
     }

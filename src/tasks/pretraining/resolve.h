@@ -27,7 +27,7 @@ void complete_pretraining(Settings& settings, Resolution& run);
 /// their sub-folder bert. Names from older documents are accepted, and paths with trailing text after misplaced
 /// quotation marks. Error(usage) with the nearest name if there is no such file; Error(unsupported) for configurations
 /// of other networks and tasks.
-config::NamedConfig read_pretraining_config(const std::string& config, const config::Environment& environment);
+options::NamedConfig read_pretraining_config(const std::string& config, const options::Environment& environment);
 
 /// The names in the folders, sorted, without ".json".
 std::vector<std::string> pretraining_config_names(const std::vector<std::string>& folders);

@@ -36,19 +36,19 @@ namespace {
 
 // BERT's pretraining: prediction of masked words and of the next sentence.
 
-using train::Samples;
-using train::TaskDescription;
-using train::Topic;
+using run::Samples;
+using run::TaskDescription;
+using run::Topic;
 
-class Pretraining final : public train::Task, public train::WordPredictor {
+class Pretraining final : public run::Task, public run::WordPredictor {
 public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of sequences and of generated
     /// ones.
-    Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+    Pretraining(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override { return columns_; }
     /// The loss is the sum of both losses; the accuracy is that of masked words.
-    std::optional<double> metric(train::Metric metric, const metrics::ValidationRow& row) const override;
+    std::optional<double> metric(run::Metric metric, const metrics::ValidationRow& row) const override;
     std::string loss() const override;
     std::string printed(const metrics::TrainingRow& row) const override;
     std::string printed(const metrics::ValidationRow& row) const override;
@@ -74,17 +74,17 @@ public:
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
 
-    const train::WordPredictor* word_predictor() const override { return this; }
+    const run::WordPredictor* word_predictor() const override { return this; }
     graph::Graph words_graph(const std::vector<data::Field>& fields) const override;
     /// The training text where no other is given.
     data::Split words_split() const override;
 
-    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> dry_run_topics(options::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
 private:
-    const config::Settings& settings() const { return arguments_.settings; }
+    const options::Settings& settings() const { return arguments_.settings; }
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
     /// Summary of runs with a number of steps.
     std::string training_summary() const;
@@ -95,7 +95,7 @@ private:
     std::string missing_files(data::Split split) const;
     std::int64_t epoch_samples(std::int64_t samples) const;
 
-    config::ParseResult arguments_;
+    options::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
     metrics::Columns columns_;
@@ -109,9 +109,9 @@ std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
 
 constexpr std::string_view kLossScaling = "loss_scaling";
 
-std::int64_t samples_at_once(const config::Settings& settings, const backend::Backend& backend) {
+std::int64_t samples_at_once(const options::Settings& settings, const backend::Backend& backend) {
     if (!settings.main.trains) return settings.training.micro_batch_size;
-    return train::placement(settings, backend).samples;
+    return run::placement(settings, backend).samples;
 }
 
 /// The graph's means over a micro-batch are summed over micro-batches; a factor of `batch`, the samples of each,
@@ -158,11 +158,11 @@ std::string yes_or_no(bool value) {
 
 std::string loss_scaling(const optim::OptimiserSettings& settings) {
     const auto& by_step = settings.loss_scaling_by_step;
-    if (by_step.empty()) return "static, " + train::text(settings.loss_scaling);
-    return "by step, from " + train::text(by_step.begin()->second) + " to " + train::text(by_step.rbegin()->second);
+    if (by_step.empty()) return "static, " + run::text(settings.loss_scaling);
+    return "by step, from " + run::text(by_step.begin()->second) + " to " + run::text(by_step.rbegin()->second);
 }
 
-Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed)
+Pretraining::Pretraining(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed)
     : arguments_(arguments),
       backend_(backend),
       seed_(seed),
@@ -177,10 +177,10 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
     columns_.curves.every_host_step = true;
     columns_.curves.compile_time = "poplar/compile_time";  // the original programs' name of the curve
-    columns_.curves.planned.push_back(
-        {"samples", [batch = train::batch_plan(settings()), at_once](std::int64_t updates) {
-             return static_cast<double>(first_step(updates, at_once) * batch.global_batch());
-         }});
+    columns_.curves.planned.push_back({"samples", [batch = run::batch_plan(settings()), at_once](std::int64_t updates) {
+                                           return static_cast<double>(first_step(updates, at_once) *
+                                                                      batch.global_batch());
+                                       }});
 }
 
 /// Steps are numbered from 0, and a row has the number of the first step of its host step.
@@ -189,10 +189,10 @@ metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
     return {step, steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch};
 }
 
-std::optional<double> Pretraining::metric(train::Metric metric, const metrics::ValidationRow& row) const {
+std::optional<double> Pretraining::metric(run::Metric metric, const metrics::ValidationRow& row) const {
     const auto column = [&](const char* name) { return metrics::result_of(row, columns_, name); };
-    if (metric == train::Metric::loss) return *column("mlm_loss") + *column("nsp_loss");
-    if (metric == train::Metric::accuracy) return column("mlm_acc");
+    if (metric == run::Metric::loss) return *column("mlm_loss") + *column("nsp_loss");
+    if (metric == run::Metric::accuracy) return column("mlm_acc");
     return std::nullopt;
 }
 
@@ -247,7 +247,7 @@ TaskDescription Pretraining::description() const {
     result.work["masked tokens"] = std::to_string(own().text.max_predictions);
     result.summary_head = head.str();
     if (settings().training.iterations) result.summary_training = training_summary();
-    result.arithmetic = train::arithmetic(settings().device, backend_);
+    result.arithmetic = run::arithmetic(settings().device, backend_);
     result.arguments = {{"compute_acc", model.counts_correct}, {"generated_data", own().text.generated}};
     if (settings().training.iterations) result.arguments["total_steps"] = *settings().training.iterations;
     return result;
@@ -255,7 +255,7 @@ TaskDescription Pretraining::description() const {
 
 std::string Pretraining::training_summary() const {
     const optim::OptimiserSettings& optimiser = settings().optimiser;
-    const schedule::BatchPlan batch = train::batch_plan(settings());
+    const schedule::BatchPlan batch = run::batch_plan(settings());
     std::ostringstream training;
     training << "Training\n Global batch size: " << batch.global_batch() << " (micro-batch " << batch.micro_batch
              << ", accumulated " << batch.accumulation << ", replicas " << batch.replicas * batch.processes << ")\n";
@@ -263,18 +263,18 @@ std::string Pretraining::training_summary() const {
     training << " Steps: " << *settings().training.iterations << ", each host call "
              << settings().training.device_iterations << '\n';
     training << " Checkpoint every " << own().steps_per_checkpoint << " steps\n";
-    training << " Learning rate schedule: " << config::to_string(arguments_.at("lr_schedule").value) << '\n';
+    training << " Learning rate schedule: " << options::to_string(arguments_.at("lr_schedule").value) << '\n';
     training << " Loss scaling: " << loss_scaling(optimiser) << '\n';
-    training << " Optimiser: " << config::to_string(arguments_.at("optimizer").value) << ", epsilon "
-             << train::text(optimiser.adam.epsilon) << ", weight decay " << train::text(optimiser.weight_decay)
+    training << " Optimiser: " << options::to_string(arguments_.at("optimizer").value) << ", epsilon "
+             << run::text(optimiser.adam.epsilon) << ", weight decay " << run::text(optimiser.weight_decay)
              << ", debiasing " << yes_or_no(optimiser.adam.corrects_bias || optimiser.adam.corrects_step) << '\n';
     return training.str();
 }
 
 std::string Pretraining::run_name(std::string_view /*tag*/) const {
     const Moment now = std::chrono::system_clock::now();
-    const std::string how = own().evaluates ? "evaluation" : config::to_string(arguments_.at("optimizer").value);
-    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + clock_text("%Y%m%d_%H%M%S", now) +
+    const std::string how = own().evaluates ? "evaluation" : options::to_string(arguments_.at("optimizer").value);
+    return options::to_string(arguments_.at("task").value) + "_" + how + "_" + clock_text("%Y%m%d_%H%M%S", now) +
            formatted(".%03lld", below_second<std::chrono::milliseconds>(now));
 }
 
@@ -285,7 +285,7 @@ data::PretrainingSettings Pretraining::text(data::Split split) const {
 }
 
 std::unique_ptr<Samples> Pretraining::open(data::Split split) const {
-    const int threads = train::core_budget(settings().run).input_threads;
+    const int threads = run::core_budget(settings().run).input_threads;
     // Generated held-out sequences differ from generated training sequences.
     const std::uint64_t seed = seed_ + (split == data::Split::validation ? 1 : 0);
     return bert_samples(data::open_pretraining(text(split), seed, threads), split, seed_);
@@ -343,7 +343,7 @@ nn::BertRequest Pretraining::request(const std::vector<data::Field>& fields) con
     const TensorDesc& ids = data::field_desc(fields, nn::kInputIds);
     nn::BertRequest result;
     result.model = own().model;
-    result.numerics = train::numerics(settings().device, backend_);
+    result.numerics = run::numerics(settings().device, backend_);
     result.input.batch = ids.shape.at(0);
     result.input.length = ids.shape.at(1);
     result.input.predictions = data::field_desc(fields, nn::kMaskedIds).shape.at(1);
@@ -356,8 +356,8 @@ graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields)
     nn::BertRequest bert = request(fields);
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
     const auto sequences = bert.input.sequences > 0 ? 1.0 : static_cast<double>(bert.input.batch);
-    return train::with_update(nn::build_bert_training(bert, ops::op_table()),
-                              {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
+    return run::with_update(nn::build_bert_training(bert, ops::op_table()),
+                            {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
 }
 
 graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& fields) const {
@@ -375,14 +375,14 @@ data::Split Pretraining::words_split() const {
     return own().held_out_files || own().text.generated ? data::Split::validation : data::Split::train;
 }
 
-std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {
+std::vector<Topic> Pretraining::dry_run_topics(options::Command /*command*/) const {
     const nn::BertSettings& model = own().model;
     const bool evaluates = own().evaluates;
     const data::Split split = evaluates ? data::Split::validation : data::Split::train;
     const data::PretrainingSettings read = text(split);
     const graph::Graph graph =
         nn::build_bert_training({.model = model,
-                                 .numerics = train::numerics(settings().device, backend_),
+                                 .numerics = run::numerics(settings().device, backend_),
                                  .input = {.length = read.sequence_length,
                                            .predictions = read.max_predictions,
                                            .static_mask = read.static_mask && !read.packed,
@@ -422,12 +422,12 @@ std::string_view pretraining_examples(Command /*command*/) {
            "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file FILE\n";
 }
 
-std::unique_ptr<train::Task> make_pretraining(const config::ParseResult& arguments, const backend::Backend& backend,
-                                              std::uint64_t seed) {
+std::unique_ptr<run::Task> make_pretraining(const options::ParseResult& arguments, const backend::Backend& backend,
+                                            std::uint64_t seed) {
     return std::make_unique<Pretraining>(arguments, backend, seed);
 }
 
-std::vector<std::string> pretraining_functions(const config::Settings& settings) {
+std::vector<std::string> pretraining_functions(const options::Settings& settings) {
     return nn::bert_functions(pretraining_settings(settings).model);
 }
 
@@ -439,7 +439,7 @@ std::string evaluation_line(const std::string& checkpoint) {
 }
 
 /// The tokens of each stage, and devices if the line has some: stages that share the table of words have the same one.
-std::string written_stages(const config::Settings& settings, const std::vector<std::string>& splits) {
+std::string written_stages(const options::Settings& settings, const std::vector<std::string>& splits) {
     std::vector<std::string> stages(1);
     std::vector<std::size_t> devices(1);
     for (const std::string& function : pretraining_functions(settings)) {
@@ -464,7 +464,7 @@ std::string written_stages(const config::Settings& settings, const std::vector<s
 
 }  // namespace
 
-train::TaskRow pretraining_row(Command command) {
+run::TaskRow pretraining_row(Command command) {
     return {
         .options = {.name = "pretraining",
                     .commands = {command},
@@ -485,7 +485,7 @@ train::TaskRow pretraining_row(Command command) {
         .functions = pretraining_functions,
         .evaluation_line = evaluation_line,
         .scopes = nn::bert_scopes,
-        .pipeline = train::PipelineOptions{.stages = written_stages, .micro_batch_unit = micro_batch_unit},
+        .pipeline = run::PipelineOptions{.stages = written_stages, .micro_batch_unit = micro_batch_unit},
     };
 }
 

@@ -6,6 +6,6 @@
 namespace cnntrain::tasks {
 
 /// `command`: the command of pretraining.
-train::TaskRow pretraining_row(config::Command command);
+run::TaskRow pretraining_row(options::Command command);
 
 }  // namespace cnntrain::tasks

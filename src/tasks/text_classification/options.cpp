@@ -184,7 +184,7 @@ const OptionSet& text_options() {
         {kModelGroup, text_model_options()},
         {kTextsGroup, concatenated({file_options(), column_options()})},
         {"Training", concatenated({batch_options(), process_options()})},
-        {config::kHeadGroup, shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"})},
+        {options::kHeadGroup, shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"})},
         {"Optimiser and learning rate", optimiser_options()},
         {"Device", concatenated({bert_numerics_options(), device_options()})},
         {"Logging", logging_options()},

@@ -17,7 +17,7 @@ struct TextSettings : BertTaskSettings {
     double head_dropout = 0.1;         // dropout rate of the pooled output
 };
 
-inline const TextSettings& text_settings(const config::Settings& settings) {
+inline const TextSettings& text_settings(const options::Settings& settings) {
     return settings.task.as<TextSettings>();
 }
 

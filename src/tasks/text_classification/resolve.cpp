@@ -25,11 +25,11 @@ namespace {
 
 /// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
 /// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
-void take_recorded_model(config::Resolution& run, const FileSystem& files);
+void take_recorded_model(options::Resolution& run, const FileSystem& files);
 
 /// Sets --split-special-tokens, if nothing else did: special tokens of a vocabulary of transformers are kept whole,
 /// unless its tokenizer_config.json says otherwise.
-void choose_special_tokens(config::OptionValues& values, const FileSystem& files);
+void choose_special_tokens(options::OptionValues& values, const FileSystem& files);
 
 /// Transformers has an option of this name in tokenizer_config.json.
 constexpr const char* kSplitSpecialTokens = "split_special_tokens";
@@ -46,7 +46,7 @@ bool says_split(const std::string& text) {
 }
 
 Layer read_hugging_face_config(const FileSystem& files, const std::string& path) {
-    const checkpoint::BertConfig config = checkpoint::parse_bert_config(read_text(files, path), path);
+    const weights::BertConfig config = weights::parse_bert_config(read_text(files, path), path);
     const OptionSet& options = text_options();
     Layer layer;
     const auto set = [&](std::string_view name, Value value) { layer[&options.at(name)] = std::move(value); };

@@ -37,14 +37,14 @@ namespace {
 // Text classification: BERT with a dense layer on its pooled output assigns one of C classes to a text or pair of
 // texts.
 
-using train::Samples;
-using train::TaskDescription;
-using train::Topic;
+using run::Samples;
+using run::TaskDescription;
+using run::Topic;
 
-class TextClassification final : public train::Task, public train::Classifier {
+class TextClassification final : public run::Task, public run::Classifier {
 public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
-    TextClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+    TextClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
     std::string loss() const override;
@@ -65,13 +65,13 @@ public:
     schedule::RunPlan plan(std::int64_t samples) const override;
     std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
     /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
-    train::FirstWeights first_weights() const override;
+    run::FirstWeights first_weights() const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
 
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
-    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> dry_run_topics(options::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
@@ -86,7 +86,7 @@ public:
 private:
     using Texts = std::shared_ptr<const data::LabelledText>;
 
-    const config::Settings& settings() const { return arguments_.settings; }
+    const options::Settings& settings() const { return arguments_.settings; }
     const TextSettings& own() const { return text_settings(settings()); }
     bool is_on_line(std::string_view key) const;
     void check_vocabulary() const;
@@ -98,7 +98,7 @@ private:
     graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
     graph::Graph evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const;
 
-    config::ParseResult arguments_;
+    options::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
     metrics::Columns columns_;
@@ -117,23 +117,23 @@ metrics::Columns make_columns(bool during_training) {
         .unit = {"text", "texts", "text"},
         .training = {{.name = "loss", .output = loss, .label = "loss"},
                      {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
-                       {.name = train::kValidationLossColumn, .output = loss, .label = "loss"}},
-        .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
+        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
+                       {.name = run::kValidationLossColumn, .output = loss, .label = "loss"}},
+        .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
     };
-    columns.more_validation = {train::kBalancedColumn};
-    if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
+    columns.more_validation = {run::kBalancedColumn};
+    if (during_training) columns.validation.push_back(run::balanced_accuracy_column());
     return columns;
 }
 
-TextClassification::TextClassification(const config::ParseResult& arguments, const backend::Backend& backend,
+TextClassification::TextClassification(const options::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
     : arguments_(arguments),
       backend_(backend),
       seed_(seed),
       columns_(make_columns(arguments.settings.validation.any())) {
     if (settings().main.restore_path)
-        recorded_classes_ = checkpoint::class_names_of(posix_files(), *settings().main.restore_path);
+        recorded_classes_ = weights::class_names_of(posix_files(), *settings().main.restore_path);
     check_vocabulary();
 }
 
@@ -141,12 +141,12 @@ TextClassification::TextClassification(const config::ParseResult& arguments, con
 /// have a vocabulary of the user's choice, which causes a warning only.
 void TextClassification::check_vocabulary() const {
     const std::string& vocabulary = own().text.vocabulary_file;
-    const bool from_record = arguments_.at("vocab_file").source == config::Source::model;
-    const train::MainSettings& main = settings().main;
+    const bool from_record = arguments_.at("vocab_file").source == options::Source::model;
+    const run::MainSettings& main = settings().main;
     const std::optional<std::string>& weights = main.trains ? settings().training.init_path : main.restore_path;
     if (!weights || !exists(posix_files(), vocabulary)) return;
     try {
-        train::is_vocabulary_of(posix_files(), checkpoint::one_of(posix_files(), *weights).path, vocabulary);
+        run::is_vocabulary_of(posix_files(), weights::one_of(posix_files(), *weights).path, vocabulary);
     } catch (const Error& error) {
         if (!main.trains || from_record || error.kind() != ErrorKind::data) throw;
         log::warning(error.what());
@@ -175,7 +175,7 @@ std::string TextClassification::printed(const metrics::ValidationRow& row) const
                "samples/sec, time: %8.6f)",
                row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
                row.samples_per_second, row.val_time) +
-           train::balanced_accuracy_line(*this, row);
+           run::balanced_accuracy_line(*this, row);
 }
 
 std::string TextClassification::printed(const metrics::InferenceRow& row) const {
@@ -196,18 +196,18 @@ TaskDescription TextClassification::description() const {
     result.summary_head = "BERT text classification\n" + bert_sizes(model) + "\n Sequences of " +
                           std::to_string(own().text.sequence_length) + " tokens\n";
     if (settings().main.trains) {
-        const schedule::BatchPlan batch = train::batch_plan(settings());
+        const schedule::BatchPlan batch = run::batch_plan(settings());
         result.summary_training =
             "Training\n Global batch size: " + std::to_string(batch.global_batch()) +
-            "\n Optimiser: " + config::to_string(arguments_.at("optimizer").value) +
-            "\n Learning rate schedule: " + config::to_string(arguments_.at("lr_schedule").value) + "\n";
+            "\n Optimiser: " + options::to_string(arguments_.at("optimizer").value) +
+            "\n Learning rate schedule: " + options::to_string(arguments_.at("lr_schedule").value) + "\n";
     }
-    result.arithmetic = train::arithmetic(settings().device, backend_);
+    result.arithmetic = run::arithmetic(settings().device, backend_);
     return result;
 }
 
 std::string TextClassification::run_name(std::string_view tag) const {
-    const train::TrainingSettings& training = settings().training;
+    const run::TrainingSettings& training = settings().training;
     std::string name = bert_name(own().model) + "_text_bs" + std::to_string(training.micro_batch_size);
     if (training.gradient_accumulation_count > 1)
         name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
@@ -217,7 +217,7 @@ std::string TextClassification::run_name(std::string_view tag) const {
 }
 
 bool TextClassification::is_on_line(std::string_view key) const {
-    return arguments_.at(key).source == config::Source::command_line;
+    return arguments_.at(key).source == options::Source::command_line;
 }
 
 /// True if a part of the training file is held out.
@@ -233,8 +233,8 @@ TextClassification::Texts TextClassification::read(const std::string& file, bool
     data::LabelledTextSettings wanted = own().text;
     wanted.file = file;
     wanted.needs_labels = labels;
-    wanted.keeps_texts = arguments_.command == config::Command::inference;
-    Texts texts = data::open_labelled_text(wanted, train::core_budget(settings().run).input_threads, classes);
+    wanted.keeps_texts = arguments_.command == options::Command::inference;
+    Texts texts = data::open_labelled_text(wanted, run::core_budget(settings().run).input_threads, classes);
     if (texts->truncated() > 0) {
         log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
                      " lost tokens: longer than --seq-length " + std::to_string(wanted.sequence_length));
@@ -280,14 +280,14 @@ std::int64_t TextClassification::used_samples(data::Split split) const {
 }
 
 schedule::RunPlan TextClassification::plan(std::int64_t samples) const {
-    return train::run_plan(settings(), samples);
+    return run::run_plan(settings(), samples);
 }
 
 std::function<double(std::int64_t)> TextClassification::learning_rate(const schedule::RunPlan& plan) const {
     return bert_learning_rate(own(), plan);
 }
 
-train::FirstWeights TextClassification::first_weights() const {
+run::FirstWeights TextClassification::first_weights() const {
     return {.may_lack = {std::string(nn::kClassifierScope) + "/"},
             .may_have = {"cls/"},
             .classes = class_names(),
@@ -302,7 +302,7 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     const TensorDesc& ids = data::field_desc(fields, nn::kInputIds);
     nn::BertClassificationRequest result;
     result.model = own().model;
-    result.numerics = train::numerics(settings().device, backend_);
+    result.numerics = run::numerics(settings().device, backend_);
     result.batch = ids.shape.at(0);
     result.length = ids.shape.at(1);
     result.classes = static_cast<std::int64_t>(class_names().size());
@@ -313,8 +313,8 @@ graph::Graph TextClassification::training_graph(const std::vector<data::Field>& 
     nn::BertClassificationRequest bert = request(fields);
     bert.head_dropout = own().head_dropout;
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
-    return train::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
-                              backend_);
+    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
+                            backend_);
 }
 
 graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
@@ -327,10 +327,10 @@ graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>
     return graph::apply_rewrites(built_graph(fields, with_logits), backend_.rewrites().evaluation);
 }
 
-train::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
+run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
     graph::Graph graph = built_graph(fields, /*with_logits=*/true);
     const auto logits = std::ranges::find(graph.outputs(), std::string(nn::kLogits), &graph::Output::name);
-    nn::LastLayer last = nn::mark_features(graph, logits->value, train::kFeatures);
+    nn::LastLayer last = nn::mark_features(graph, logits->value, run::kFeatures);
     return {graph::apply_rewrites(std::move(graph), backend_.rewrites().evaluation), std::move(last)};
 }
 
@@ -351,12 +351,12 @@ std::string_view TextClassification::label_field() const {
     return nn::kLabels;
 }
 
-std::vector<Topic> TextClassification::dry_run_topics(config::Command command) const {
+std::vector<Topic> TextClassification::dry_run_topics(options::Command command) const {
     const graph::Graph graph = evaluation_graph(batch_fields(data::Split::train, 1));
     const std::vector<std::string> classes = class_names();
     std::string counts;
-    if (command == config::Command::train) counts = std::to_string(used_samples(data::Split::train)) + " training";
-    if (command != config::Command::train || settings().validation.enabled) {
+    if (command == options::Command::train) counts = std::to_string(used_samples(data::Split::train)) + " training";
+    if (command != options::Command::train || settings().validation.enabled) {
         counts +=
             (counts.empty() ? "" : " and ") + std::to_string(used_samples(data::Split::validation)) + " validation";
     }
@@ -383,7 +383,7 @@ std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/,
 }
 
 TextClassification::Subjects TextClassification::subjects(const std::function<bool()>& stop_requested) const {
-    data::LoaderSettings loader = train::loader_settings(settings(), 0);
+    data::LoaderSettings loader = run::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
     const bool other_file = is_on_line("data_dir");
     const Texts subjects =
@@ -415,18 +415,18 @@ std::string_view text_examples(Command command) {
     }
 }
 
-std::unique_ptr<train::Task> make_texts(const config::ParseResult& arguments, const backend::Backend& backend,
-                                        std::uint64_t seed) {
+std::unique_ptr<run::Task> make_texts(const options::ParseResult& arguments, const backend::Backend& backend,
+                                      std::uint64_t seed) {
     return std::make_unique<TextClassification>(arguments, backend, seed);
 }
 
-std::vector<std::string> text_functions(const config::Settings& settings) {
+std::vector<std::string> text_functions(const options::Settings& settings) {
     return nn::bert_classification_functions(text_settings(settings).model);
 }
 
 }  // namespace
 
-train::TaskRow text_classification_row() {
+run::TaskRow text_classification_row() {
     return {
         .options = {.name = "text-classification",
                     .commands = {Command::train, Command::validation, Command::inference, Command::restore},

@@ -5,6 +5,6 @@
 
 namespace cnntrain::tasks {
 
-train::TaskRow text_classification_row();
+run::TaskRow text_classification_row();
 
 }  // namespace cnntrain::tasks

@@ -6,7 +6,7 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 void fail_damaged(const std::string& path, const std::string& what) {
     throw Error(ErrorKind::data, "'" + path + "': " + what + "; the file is damaged or cut short: use another one");
@@ -132,4 +132,4 @@ bool add_length(Shape& shape, std::uint64_t length) {
     return true;
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

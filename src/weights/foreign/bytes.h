@@ -15,7 +15,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/weights/foreign.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Error(data): "'path': what; the file is damaged ...".
 [[noreturn]] void fail_damaged(const std::string& path, const std::string& what);
@@ -129,4 +129,4 @@ inline constexpr const char* kKerasWeights = "model.weights.h5";
 /// `index`: the path of PREFIX.index.
 ForeignContent open_tensorflow(const FileSystem& files, const std::string& index);
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

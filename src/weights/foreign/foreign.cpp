@@ -13,7 +13,7 @@
 #include "weights/format.h"
 #include "weights/room.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::string_view kZip("PK\x03\x04", 4);
@@ -138,4 +138,4 @@ Checkpoint load_foreign(const FileSystem& files, const std::string& path) {
     return checkpoint;
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -4,7 +4,7 @@
 
 #include "cnntrain/base/checked.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::uint64_t kSignatureBytes = 8;
@@ -485,4 +485,4 @@ Hdf5Object Hdf5File::object(std::uint64_t address) {
     return Hdf5ObjectReader(*this).read(address);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -12,7 +12,7 @@
 #include "cnntrain/base/tensor.h"
 #include "weights/foreign/bytes.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Types of numbers, and whatever else is there.
 struct Hdf5Type {
@@ -68,4 +68,4 @@ private:
     std::map<std::uint64_t, std::map<std::uint16_t, HeapObject>> heaps_;
 };
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -7,7 +7,7 @@
 #include "weights/foreign/hdf5.h"
 #include "weights/foreign/zip.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::string_view kModelWeights = "model_weights/";  // in files of whole models
@@ -244,4 +244,4 @@ ForeignContent open_keras_zip(std::shared_ptr<const InputFile> file) {
     return keras_content(std::move(file), bytes);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

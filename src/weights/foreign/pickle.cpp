@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/text.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::size_t kMostValues = std::size_t{1} << 22;  // a checkpoint of a thousand tensors has 20 000
@@ -356,4 +356,4 @@ Pickle::Pickle(ByteCursor& bytes, Known known) {
     PickleReader(*this, bytes, known).read();
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

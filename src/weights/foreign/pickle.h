@@ -9,7 +9,7 @@
 
 #include "weights/foreign/bytes.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Index in a Pickle's values.
 using PickleId = std::uint32_t;
@@ -65,4 +65,4 @@ private:
     PickleId root_ = 0;
 };
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -10,7 +10,7 @@
 #include "cnntrain/base/wire.h"
 #include "weights/foreign/bytes.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 // Decompression of Snappy blocks. Format: google/snappy's format_description.txt.
@@ -181,4 +181,4 @@ std::string TableWriter::finish() {
     return std::move(file_) + footer + std::string(kTableEnd);
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

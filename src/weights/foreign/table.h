@@ -9,7 +9,7 @@
 
 #include "weights/foreign/bytes.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 /// Bytes with which a table ends.
 inline constexpr std::string_view kTableEnd("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
@@ -54,4 +54,4 @@ private:
     BlockWriter index_;
 };
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -10,7 +10,7 @@
 #include "weights/foreign/bytes.h"
 #include "weights/foreign/table.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 struct TypeRow {
@@ -275,4 +275,4 @@ void save_tensorflow(FileSystem& files, const std::string& prefix, const TensorS
     write_text(files, paths[2], table.finish());
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

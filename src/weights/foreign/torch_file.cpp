@@ -14,7 +14,7 @@
 #include "weights/foreign/pickle.h"
 #include "weights/foreign/zip.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 // Reads the tensors in the pickle of torch.save(): their storages, shapes and strides.
@@ -602,4 +602,4 @@ ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, c
     return content_of(std::move(found), std::move(others), std::move(storages));
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 namespace {
 
 constexpr std::uint32_t kEntrySignature = 0x04034b50;
@@ -160,4 +160,4 @@ void ZipArchive::check(const std::string& name) const {
     if (crc != wanted.crc) fail_damaged(file_.path(), "the checksum of its zip entry '" + name + "' does not fit");
 }
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

@@ -8,7 +8,7 @@
 
 #include "weights/foreign/bytes.h"
 
-namespace cnntrain::checkpoint {
+namespace cnntrain::weights {
 
 struct ZipEntry {
     FileSlice content;
@@ -45,4 +45,4 @@ private:
     std::map<std::string, std::string> refused_;  // why an entry cannot be read
 };
 
-}  // namespace cnntrain::checkpoint
+}  // namespace cnntrain::weights

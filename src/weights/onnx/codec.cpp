@@ -8,22 +8,22 @@
 #include "cnntrain/weights/onnx_model.h"
 #include "onnx.pb.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 namespace {
 
-struct ElementType {
+struct OnnxElementType {
     DType dtype;
     std::int32_t number;  // TensorProto.DataType
 };
 
-constexpr std::array<ElementType, 7> kElementTypes = {{{DType::f32, 1},
-                                                       {DType::u8, 2},
-                                                       {DType::i32, 6},
-                                                       {DType::i64, 7},
-                                                       {DType::f16, 10},
-                                                       {DType::f64, 11},
-                                                       {DType::bf16, 16}}};
+constexpr std::array<OnnxElementType, 7> kOnnxElementTypes = {{{DType::f32, 1},
+                                                               {DType::u8, 2},
+                                                               {DType::i32, 6},
+                                                               {DType::i64, 7},
+                                                               {DType::f16, 10},
+                                                               {DType::f64, 11},
+                                                               {DType::bf16, 16}}};
 
 // AttributeProto.AttributeType
 constexpr int kFloat = 1;
@@ -32,7 +32,7 @@ constexpr int kString = 3;
 constexpr int kInts = 7;
 
 std::int32_t number_of(DType type) {
-    return std::ranges::find(kElementTypes, type, &ElementType::dtype)->number;
+    return std::ranges::find(kOnnxElementTypes, type, &OnnxElementType::dtype)->number;
 }
 
 template <typename... Functions> struct Overloaded : Functions... { using Functions::operator()...; };
@@ -132,4 +132,4 @@ std::string encode(const OnnxModel& model) {
     return file.SerializeAsString();
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -6,7 +6,7 @@
 #include "cnntrain/base/error.h"
 #include "weights/onnx/lowering.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 using graph::Node;
 using graph::ValueId;
@@ -304,4 +304,4 @@ void lower_attention(Lowering& to, const Node& node) {
     to.set(node.outputs[0], reshape(to, node.name, by_token, {0, 0, hidden}));
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

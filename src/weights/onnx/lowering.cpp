@@ -12,7 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "weights/onnx/preparation.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 using graph::Activation;
 using graph::NodeId;
@@ -329,4 +329,4 @@ void Constants::compute(graph::NodeId id) {
     }
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

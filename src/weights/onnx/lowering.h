@@ -10,7 +10,7 @@
 
 #include "cnntrain/weights/onnx_model.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 // Appends nodes and constants to an ONNX model: names, element types, and constants that several nodes share.
 
@@ -139,4 +139,4 @@ void lower_layer_norm(Lowering& to, const graph::Node& node);
 void lower_attention_mask(Lowering& to, const graph::Node& node);
 void lower_attention(Lowering& to, const graph::Node& node);
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/photo_input.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::string add_preparation(OnnxBuilder& builder, const std::string& photos, con
     return Preparation(builder, images).run(photos);
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -6,7 +6,7 @@
 #include "cnntrain/data/settings.h"
 #include "weights/onnx/lowering.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 /// The input: pixels u8 [N,H,W,3] of any size. Images that are standardised one by one have the size of the network's.
 OnnxPort photo_port(const std::string& name, const data::DataSettings& images);
@@ -14,4 +14,4 @@ OnnxPort photo_port(const std::string& name, const data::DataSettings& images);
 /// Returns the name of the network's images, f32 [N,3,S,S].
 std::string add_preparation(OnnxBuilder& builder, const std::string& photos, const data::DataSettings& images);
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

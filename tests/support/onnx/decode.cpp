@@ -9,7 +9,7 @@
 #include "onnx.pb.h"
 #include "support/onnx/run.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 struct ElementType {
@@ -155,4 +155,4 @@ OnnxModel decode(std::string_view bytes) {
     return model;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

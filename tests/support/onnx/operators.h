@@ -9,7 +9,7 @@
 
 #include "support/onnx/run.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 /// A size or place as an index.
 constexpr std::size_t at(std::int64_t value) {
@@ -117,4 +117,4 @@ Array run_pad(const NodeCall& call);
 Array run_gather(const NodeCall& call);
 Array run_gather_nd(const NodeCall& call);
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -9,7 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "support/onnx/operators.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 template <typename Function> Array each(const NodeCall& call, Function function) {
@@ -517,4 +517,4 @@ Array run_gather_nd(const NodeCall& call) {
     return result;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

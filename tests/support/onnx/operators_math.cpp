@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "support/onnx/operators.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 namespace {
 
 /// Windows of convolutions and pools: two axes with equal strides, no dilation, explicit padding.
@@ -418,4 +418,4 @@ Array run_resize(const NodeCall& call) {
     return result;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

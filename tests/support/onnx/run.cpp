@@ -9,7 +9,7 @@
 #include "support/onnx/operators.h"
 #include "support/onnx/run.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 // ---- one node ----
 
@@ -257,4 +257,4 @@ std::map<std::string, Array> OnnxProgram::run(const std::map<std::string, Array>
     return outputs;
 }
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

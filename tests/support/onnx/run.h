@@ -12,7 +12,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/weights/onnx_model.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::weights {
 
 /// A tensor of the run: real numbers in float32, whatever float type the file has, or integers and truth values.
 struct Array {
@@ -70,4 +70,4 @@ private:
     std::vector<std::vector<std::string>> last_uses_;  // by node: values that no later node reads
 };
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::weights

@@ -96,6 +96,10 @@ Buffer* Program::add_scalar(const std::string& name) {
     return &buffers_.back();
 }
 
+void Program::set_scalars(const backend::ScalarValues& values) {
+    std::ranges::transform(values, scalars_->begin(), [](double value) { return static_cast<float>(value); });
+}
+
 Buffer* Program::seen_from(Section section, Buffer* buffer) {
     Buffer& origin = buffer->origin();
     const Site here = site(section);

@@ -16,6 +16,7 @@
 // Lowering fills a Program; finish() plans the memory. Nothing is allocated afterwards.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -204,7 +205,7 @@ public:
     /// A buffer for a float that set_scalars() sets.
     Buffer* add_scalar(const std::string& name);
     /// No section may run meanwhile.
-    void set_scalars(const backend::ScalarValues& values) { *scalars_ = values; }
+    void set_scalars(const backend::ScalarValues& values);
     /// The buffer, or its alias for the section's site.
     Buffer* seen_from(Section section, Buffer* buffer);
     void add_step(Section section, Step step);
@@ -314,8 +315,9 @@ private:
     std::vector<std::vector<Step>> steps_;  // by position
     std::vector<std::vector<Wait>> waits_;  // by position
     std::deque<Buffer> buffers_;
-    std::unique_ptr<backend::ScalarValues> scalars_ = std::make_unique<backend::ScalarValues>();  // buffers point there
-    std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // aliases for other sites
+    using Scalars = std::array<float, backend::kScalarNames.size()>;
+    std::unique_ptr<Scalars> scalars_ = std::make_unique<Scalars>();  // to which buffers point
+    std::map<std::pair<const Buffer*, Site>, Buffer*> views_;         // aliases for other sites
     std::deque<Binding> bindings_;
     /// The buffers of each site whose address changes with the micro-batch, and their oneDNN memory objects.
     std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;

@@ -156,7 +156,7 @@ std::string shared_begin(const std::vector<std::string>& names) {
 }
 
 /// Matrices and kernels; not the optimiser's slots, which are named after their variable plus one part.
-std::vector<std::string> weight_names(const checkpoint::CheckpointFile& file) {
+std::vector<std::string> weight_names(const weights::CheckpointFile& file) {
     const std::set<std::string> all(file.names().begin(), file.names().end());
     std::vector<std::string> names;
     for (const std::string& name : file.names()) {
@@ -209,7 +209,7 @@ void add_tensor(WeightGroup& group, const HostTensor& tensor) {
 }  // namespace
 
 std::vector<WeightGroup> read_weights(const FileSystem& files, const std::string& checkpoint_path) {
-    const checkpoint::CheckpointFile file(files, checkpoint_path);
+    const weights::CheckpointFile file(files, checkpoint_path);
     const std::vector<std::string> names = weight_names(file);
     const std::size_t parts = parts_of_groups(names);
     const std::string shared = shared_begin(names);

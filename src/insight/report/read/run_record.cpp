@@ -217,15 +217,15 @@ std::string header_crc(const FileSystem& files, const std::string& path) {
     return hex_text(crc32c(std::as_bytes(std::span(header))));
 }
 
-CheckpointFacts facts_of(const FileSystem& files, const checkpoint::Found& found) {
+CheckpointFacts facts_of(const FileSystem& files, const weights::Found& found) {
     CheckpointFacts facts;
     facts.path = found.path;
     facts.name = found.name;
-    const checkpoint::CheckpointFile file(files, found.path, checkpoint::Edited::refused);
+    const weights::CheckpointFile file(files, found.path, weights::Edited::refused);
     facts.iteration = file.iteration();
     facts.epoch = file.epoch();
     facts.header_crc = header_crc(files, found.path);
-    facts.classes = checkpoint::class_names(file.metadata());
+    facts.classes = weights::class_names(file.metadata());
     const auto data = file.metadata().find(kDataKey);
     if (data == file.metadata().end()) return facts;
     facts.data_crc = hex_text(crc32c(std::as_bytes(std::span(data->second))));
@@ -292,7 +292,7 @@ void name_apart(std::vector<RunRecord>& runs) {
 
 std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder) {
     try {
-        return facts_of(files, checkpoint::best_or_latest(files, "RUN", folder));
+        return facts_of(files, weights::best_or_latest(files, "RUN", folder));
     } catch (const Error&) {
         return std::nullopt;
     }
