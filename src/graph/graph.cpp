@@ -5,7 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/attr_text.h"
+#include "graph/attr_text.h"
 
 namespace cnntrain::graph {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/launch/process.h"
+#include "launch/process.h"
 
 namespace cnntrain::launch {
 

@@ -22,10 +22,10 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/mpi.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/process.h"
 #include "cnntrain/options/line.h"
 #include "launch/hosts.h"
 #include "launch/poprun_line.h"
+#include "launch/process.h"
 
 namespace cnntrain::launch {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "launch/output_filter.h"
+#include "launch/process.h"
 
 namespace cnntrain::launch {
 namespace {

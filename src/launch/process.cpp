@@ -1,4 +1,4 @@
-#include "cnntrain/launch/process.h"
+#include "launch/process.h"
 
 #include <fcntl.h>
 #include <poll.h>

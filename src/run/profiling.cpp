@@ -16,8 +16,8 @@
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
-#include "cnntrain/run/session.h"
 #include "cnntrain/run/weights.h"
+#include "run/profile/session.h"
 #include "run/ranks.h"
 
 namespace cnntrain::run {

@@ -11,8 +11,8 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/runs.h"
-#include "cnntrain/run/session.h"
 #include "cnntrain/run/task.h"
+#include "run/profile/session.h"
 
 namespace cnntrain::run {
 

@@ -8,8 +8,8 @@
 #include <png.h>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/tfrecord.h"
 #include "data/records/example.h"
+#include "data/records/tfrecord.h"
 #include "data/write/example_writer.h"
 
 namespace cnntrain::data {

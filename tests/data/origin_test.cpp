@@ -5,7 +5,7 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/pretraining.h"
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 #include "fixtures.h"
 #include "sequences.h"
 #include "support/matchers.h"

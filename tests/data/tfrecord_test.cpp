@@ -1,4 +1,4 @@
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cnntrain/data/tfrecord.h"
 #include "data/bert_golden.h"
 #include "data/fixtures.h"
+#include "data/records/tfrecord.h"
 #include "data/write/pretraining_plan.h"
 #include "example.pb.h"
 #include "support/errors.h"

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
+#include "data/records/tfrecord.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {

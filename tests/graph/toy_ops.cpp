@@ -1,8 +1,8 @@
 #include "graph/toy_ops.h"
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
+#include "graph/attr_text.h"
 
 namespace cnntrain::test {
 

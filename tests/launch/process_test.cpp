@@ -1,5 +1,5 @@
 // Child processes: output, exit codes, limits, and that nothing stays behind.
-#include "cnntrain/launch/process.h"
+#include "launch/process.h"
 
 #include <fcntl.h>
 #include <signal.h>

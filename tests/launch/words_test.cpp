@@ -1,7 +1,7 @@
 // Command lines as words, and the programs that this one stands for.
 #include "cnntrain/launch/words.h"
 
-#include "cnntrain/launch/process.h"
+#include "launch/process.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

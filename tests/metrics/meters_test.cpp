@@ -1,4 +1,4 @@
-#include "cnntrain/run/meters.h"
+#include "run/metrics/meters.h"
 
 #include <gtest/gtest.h>
 

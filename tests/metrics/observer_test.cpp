@@ -8,9 +8,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/run/csv_files.h"
 #include "cnntrain/run/json_lines.h"
 #include "cnntrain/run/text_reports.h"
+#include "run/metrics/csv_files.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/run/tensorboard.h"
+#include "run/metrics/tensorboard.h"
 
 #include <gtest/gtest.h>
 

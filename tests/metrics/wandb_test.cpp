@@ -1,5 +1,5 @@
 // Reports to Weights & Biases against a fake client, tests/metrics/fake_wandb.
-#include "cnntrain/run/wandb.h"
+#include "run/metrics/wandb.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Chosen splits against all splits that there are.
-#include "cnntrain/insight/pipeline_time.h"
+#include "insight/plan/pipeline_time.h"
 
 #include <gtest/gtest.h>
 

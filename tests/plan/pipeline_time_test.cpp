@@ -1,5 +1,5 @@
 // Predicted times against the worked numbers of the documents and against what any order of work must keep.
-#include "cnntrain/insight/pipeline_time.h"
+#include "insight/plan/pipeline_time.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "cnntrain/run/output.h"
-#include "cnntrain/run/session.h"
 #include "profile/made_up.h"
+#include "run/profile/session.h"
 #include "support/matchers.h"
 
 namespace cnntrain::profile::testing {

@@ -17,7 +17,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/run/session.h"
+#include "run/profile/session.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"
 

@@ -14,7 +14,7 @@ inline constexpr std::size_t kLargeBytes = std::size_t{64} << 10U;
 
 /// These allocate in functions that are noexcept, so that an allocation that fails there ends the process: CLI11, which
 /// is compiled into read_line(), the folders of libstdc++ 12, and JSON values, which need memory to be destroyed.
-inline constexpr std::string_view kSpared[] = {"N3CLI", "8cnntrain6config9read_line", "18directory_iterator",
+inline constexpr std::string_view kSpared[] = {"N3CLI", "8cnntrain7options9read_line", "18directory_iterator",
                                                "8nlohmann"};
 
 /// Every allocation of a large block fails in turn, with larger batches.

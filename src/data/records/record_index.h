@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 
 namespace cnntrain::data {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 #include "data/sets/encoded_images.h"
 #include "data/sets/resolve.h"
 

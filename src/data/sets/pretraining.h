@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cnntrain/data/pretraining.h"
-#include "cnntrain/data/tfrecord.h"
 #include "data/records/pretraining_example.h"
+#include "data/records/tfrecord.h"
 
 namespace cnntrain::data {
 

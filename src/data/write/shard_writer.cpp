@@ -22,7 +22,7 @@
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/tfrecord.h"
+#include "data/records/tfrecord.h"
 #include "data/sets/file_patterns.h"
 
 namespace cnntrain::data {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cnntrain/graph/attr_text.h"
+#include "graph/attr_text.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
+#include "graph/attr_text.h"
 
 namespace cnntrain::ops {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/insight/order_statistics.h"
+#include "insight/plan/order_statistics.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/insight/pipeline_time.h"
+#include "insight/plan/pipeline_time.h"
 
 namespace cnntrain::plan {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/insight/order_statistics.h"
+#include "insight/plan/order_statistics.h"
 
 #include <cmath>
 #include <numbers>

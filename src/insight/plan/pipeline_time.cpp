@@ -1,4 +1,4 @@
-#include "cnntrain/insight/pipeline_time.h"
+#include "insight/plan/pipeline_time.h"
 
 #include <algorithm>
 #include <string>

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "cnntrain/insight/pipeline_time.h"
 #include "insight/plan/functions.h"
+#include "insight/plan/pipeline_time.h"
 #include "insight/plan/times.h"
 
 namespace cnntrain::plan {

@@ -6,8 +6,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/network.h"
-#include "cnntrain/insight/order_statistics.h"
 #include "cnntrain/parallel/buckets.h"
+#include "insight/plan/order_statistics.h"
 #include "insight/plan/report.h"
 
 namespace cnntrain::plan {

@@ -15,9 +15,9 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/insight/order_statistics.h"
 #include "cnntrain/run/output.h"
 #include "cnntrain/run/weights.h"
+#include "insight/plan/order_statistics.h"
 
 namespace cnntrain::plan {
 namespace {

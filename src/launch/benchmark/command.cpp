@@ -10,10 +10,10 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/tasks/tasks.h"
+#include "launch/process.h"
 
 namespace cnntrain::benchmark {
 namespace {

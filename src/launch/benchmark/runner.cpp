@@ -10,12 +10,12 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/benchmark.h"
-#include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "launch/benchmark/command.h"
 #include "launch/benchmark/measure.h"
 #include "launch/benchmark/results.h"
 #include "launch/benchmark/spec.h"
+#include "launch/process.h"
 
 namespace cnntrain::benchmark {
 namespace {

@@ -1,4 +1,4 @@
-#include "cnntrain/run/csv_files.h"
+#include "run/metrics/csv_files.h"
 
 #include <algorithm>
 #include <cstdint>

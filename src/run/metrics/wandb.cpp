@@ -1,4 +1,4 @@
-#include "cnntrain/run/wandb.h"
+#include "run/metrics/wandb.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "cnntrain/run/session.h"
+#include "run/profile/session.h"
 
 #include <algorithm>
 #include <bit>

@@ -12,8 +12,8 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/run/meters.h"
 #include "cnntrain/run/rows.h"
+#include "run/metrics/meters.h"
 
 namespace cnntrain::run {
 
