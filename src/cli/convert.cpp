@@ -163,7 +163,7 @@ constexpr std::string_view kMore =
     "\nWith --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
     "  cnntrain convert --from RUN/ckpt-7031 --to exported/\n"
-    "config.json is read beside a file of transformers, and written with vocab.txt; activation and epsilon come from\n"
+    "config.json is read next to a file of transformers, and written with vocab.txt; activation and epsilon come from\n"
     "the run's arguments.json. Weights keep their bits; biases of keys and others that a network lacks become zeros.\n"
     "Other files of PyTorch (.pth, .pt, .bin), Keras (.h5, .keras) and TensorFlow (PREFIX.index) become safetensors\n"
     "with their own names; cnntrain analyse --list prints what is in them:\n"

@@ -128,7 +128,7 @@ void refuse_from(const Flags& flags) {
 std::vector<Flag> run_flags() {
     return {
         {"RUN", "", "a run's folder, one of its checkpoints, or weights that `inference` reads; with --to FORMAT"},
-        {"OUT", "", "file (onnx) or folder to write; without it, model.onnx or a folder beside the checkpoint"},
+        {"OUT", "", "file (onnx) or folder to write; without it, model.onnx or a folder next to the checkpoint"},
         {"--to", "",
          "needed. With RUN: onnx, torchvision, timm, tf or hf. With --from: file to write, or folder (with / at its "
          "end) "

@@ -82,7 +82,7 @@ Refused, with the name of a tensor: other networks (ConvNeXt, ViT, MobileNet), s
 ResNet, stems of several convolutions, average pooling before projections, norms by groups,
 EfficientNets other than B0 to B7. An EfficientNet without squeeze-excite may be an
 EfficientNet-Lite, which computes otherwise: it is read with --no-se only. A network with other
-pools and the same tensors (resnetblur50) is told by timm's config.json only. A last layer that
+pools and the same tensors (resnetblur50) is known from timm's config.json only. A last layer that
 differs in more than its classes is refused, too, and so are weights that are not finite.
 )";
 
@@ -123,7 +123,7 @@ inline constexpr std::string_view kDataFolders = R"(
 
   CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
   ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
-                        of any number; labels.txt beside them names the classes, one a line
+                        of any number; labels.txt next to them names the classes, one a line
   photos                train/<class>/ and validation/<class>/ (or valid, or val)
   photos                <class>/, of which a share is held out for validation
   a table of photos     LIST.csv or .tsv: file, class and, if it has it, split in each row; paths
@@ -132,7 +132,7 @@ inline constexpr std::string_view kDataFolders = R"(
 Without --dataset, the data set is detected from the folder. The network has an output for each
 class; --num-classes N checks their number, or sets it for records without labels.txt.
 
-Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, told by their content. They
+Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, recognised by content. They
 are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
 parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
 out: always the same photos for the same names and --split-seed, and a photo more moves few others.
@@ -165,7 +165,7 @@ Without data: --generated-data repeats one random image from the host, --synthet
 input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set, `cnntrain
 dataset photos --output-dir DIR` one of photos in class folders.
 
-The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
+The first run on TFRecords stores the positions of records, in train.cnntrain-index next to the
 files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
 verified. An image that cannot be decoded is counted, reported once and replaced by the next record;
 validation and classification leave it out. --strict-data stops at the first one.
@@ -221,7 +221,7 @@ or text, second text and label. The classes are the labels of the file.
 
 --init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
 Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
-beside it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
+next to it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
 classes are equal. Without --init-checkpoint, training starts from random weights and needs the
 sizes and --vocab-file.
 
@@ -237,7 +237,7 @@ text; with labels in the file, also their accuracy. Model and vocabulary come fr
 
 A text may have [PAD], [UNK], [CLS], [SEP] or [MASK] in it. Transformers keeps these whole, as one
 token each, and so do runs whose vocabulary has a config.json, tokenizer.json or
-tokenizer_config.json beside it; other runs divide them into words, as Google's programs do.
+tokenizer_config.json next to it; other runs divide them into words, as Google's programs do.
 --split-special-tokens and --no-split-special-tokens choose. The run records the choice, which
 evaluations and exports take from it. All options:
 
@@ -272,7 +272,7 @@ Table
             reading and copying in each level) are measured at the end of the same process.
   waiting   for input (the next micro-batch), for other lanes, and for ranks (communication that
             computing does not hide). A rank's own time is its step without waiting for ranks.
-  Input     work of the loader's threads, which runs beside the step
+  Input     work of the loader's threads, which overlaps the step
   Memory    by owner; "program, libraries and others" is what the process holds beyond them
 
 The last line names the first of these that holds: other programs take the processors; memory pages

@@ -192,7 +192,7 @@ Checkpoints can be used on other processors and with other numbers of processes.
 
 Files of weights of other programs are read wherever a checkpoint is named: PyTorch's .pth, .pt and
 .bin, Keras's .h5 and .keras, and TensorFlow's checkpoints by PREFIX or PREFIX.index. The content
-tells the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
+shows the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
 values is refused. convert writes them as safetensors with the names that they have there:
 
   cnntrain analyse --restore-path FILE.pth --list                   names, types and shapes
@@ -294,7 +294,7 @@ batch of as many rows has more sequences. --max-predictions-per-seq counts for a
 
 The second phase starts from the weights and moments of the first. --init-checkpoint also reads
 model.safetensors of Hugging Face's BertForPreTraining, with the options of its network: cnntrain
-convert prints them. They are compared with the config.json beside the file.
+convert prints them. They are compared with the config.json next to the file.
 
   cnntrain convert --from RUN/ckpt-7031 --to DIR/ --vocab-file vocab.txt
 
@@ -374,7 +374,7 @@ resnet_main.py, these perform each weight update together:
   mpirun -np 4 --bind-to none cnntrain train --dataset imagenet --data-dir DIR --model-size 50 \
       --micro-batch-size 16 --gradient-accumulation-count 4
 
-Open MPI refuses to start anything for root without --allow-run-as-root behind mpirun (poprun:
+Open MPI refuses to start anything for root without --allow-run-as-root after mpirun (poprun:
 --allow-run-as-root yes).
 
 Global batch   micro-batch x accumulation x replicas x processes. Together, the processes see the
@@ -520,7 +520,7 @@ Restrictions
 )";
 
 constexpr std::string_view kDryRun = R"(
---dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
+--dry-run after the options of a run (train, pretrain, validation, inference, restore) prints what
 the run would do. It computes no sample and writes nothing. The data of a new run need not be there.
 A run that would be refused before its first update is refused with the same error and exit code.
 A resumed training needs its checkpoint and data, which are compared as the run does, with the same
@@ -571,7 +571,7 @@ Results or behaviour differ from the original programs in these points:
                    statistics.
   Proxy norm       --proxy-norm omits the scale of the activations in the head and, with --no-se,
                    after the spatial convolutions, like the programs it follows. It excludes LARS.
-  Accuracies       pretrain prints mlm_acc and nsp_acc as fractions with a % behind them, as its
+  Accuracies       pretrain prints mlm_acc and nsp_acc as fractions followed by a %, as its
                    original does: programs parse the line. 0.50000 % means a half.
   Unicode          dataset bert splits and strips characters by the Unicode version of the library
                    utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that

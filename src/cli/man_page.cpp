@@ -110,7 +110,7 @@ std::string main_page(const ManPages& pages) {
         text += ".TP\n\\fB" + roff_escaped(page_name(page)) + "\\fR(1)\n" + roff_escaped(page.summary) + "\n";
     text += ".SH OPTIONS\n";
     for (const auto& [flag, help] :
-         {std::pair{"--help", "Print the commands; behind a command, its main options."},
+         {std::pair{"--help", "Print the commands; after a command, its main options."},
           std::pair{"--help-all", "Behind a command: print all its options."},
           std::pair{"--version", "Print the version. With --verbose, also what the machine computes with."}})
         text += option({.flag = flag, .help = help});

@@ -146,7 +146,7 @@ private:
                                    .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval_) : 0});
         write_text(files_, output_, page);
         tell(runs.front(), page.size());
-        tell_differences(runs);
+        print_differences(runs);
         return going;
     }
 
@@ -159,7 +159,7 @@ private:
     }
 
     /// A row for each option that differs, with a column for each run.
-    static void tell_differences(const std::vector<RunRecord>& runs) {
+    static void print_differences(const std::vector<RunRecord>& runs) {
         std::vector<std::vector<std::string>> rows = {{"option"}};
         for (const RunRecord& run : runs)
             rows.front().push_back(run.name);

@@ -71,7 +71,7 @@ options::ParseResult parsed(options::Command command, const Invocation& invocati
 // because of it.
 
 /// Rank 0 prints; other ranks print only if rank 0 cannot be reached.
-int tell_error_of_all(comm::Communicator& communicator, const run::ErrorOfAll& error) {
+int print_error_of_all(comm::Communicator& communicator, const run::ErrorOfAll& error) {
     if (communicator.rank() == 0) print_error(error.what(), error.kind());
     try {
         communicator.finish();
@@ -88,7 +88,7 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
         communicator->finish();
         return code;
     } catch (const run::ErrorOfAll& error) {
-        return tell_error_of_all(*communicator, error);
+        return print_error_of_all(*communicator, error);
     } catch (const Error& error) {
         const int code = print_error(error.what(), error.kind());
         communicator->leave(error.what());

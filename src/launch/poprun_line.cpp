@@ -129,7 +129,7 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
     request.exported_settings = settings_text(options);
     request.program = std::move(line.rest);
     if (request.program.empty() && !request.help && !request.version)
-        refuse_line("expected a program behind the options, as in: poprun --num-instances 2 --num-replicas 2 train.py");
+        refuse_line("expected a program after the options, as in: poprun --num-instances 2 --num-replicas 2 train.py");
     return request;
 }
 
@@ -137,7 +137,7 @@ options::HelpPage poprun_page(const std::string& called) {
     options::HelpPage page{.called = called, .operands = "program [arguments]"};
     page.summary =
         "Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a "
-        "script that cnntrain stands for, also behind python or python3, or any other.";
+        "script that cnntrain stands for, also after python or python3, or any other.";
     page.examples =
         "  cnntrain poprun --num-instances 2 --num-replicas 2 train.py --data-dir DIR\n"
         "  cnntrain poprun --host node[0-3] --num-instances 8 --num-replicas 8 train.py --data-dir DIR\n";

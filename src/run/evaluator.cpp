@@ -130,7 +130,7 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
     Seen all;
     if (agreed.any.not_finite) {
         all.not_finite =
-            told_by_first(*host_.communicator, agreed, &comm::UpdateStatus::not_finite, mine.not_finite.value_or(""));
+            text_of_first(*host_.communicator, agreed, &comm::UpdateStatus::not_finite, mine.not_finite.value_or(""));
     }
     all.samples = static_cast<std::int64_t>(agreed.sums[0]);
     all.left_out = static_cast<std::int64_t>(agreed.sums[1]);

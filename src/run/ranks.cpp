@@ -62,7 +62,7 @@ std::span<std::byte> bytes_of(std::string& text) {
 
 }  // namespace
 
-std::string told(comm::Communicator& communicator, std::string text, std::string_view what) {
+std::string broadcast_text(comm::Communicator& communicator, std::string text, std::string_view what) {
     std::uint64_t size = text.size();
     communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0, what);
     text.resize(size);
@@ -138,7 +138,8 @@ std::uint64_t checksum(const std::map<std::string, HostTensor>& tensors) {
 RunStart agreed_start(RunStart start, const Host& host) {
     comm::Communicator& all = *host.communicator;
     if (all.size() == 1) return start;
-    const json agreed = json::parse(told(all, is_first(host) ? to_json(start).dump() : "", "start of the run"));
+    const json agreed =
+        json::parse(broadcast_text(all, is_first(host) ? to_json(start).dump() : "", "start of the run"));
     if (!is_first(host)) {
         start.arguments = with_seed(std::move(start.arguments), agreed["seed"]);
         start.resume = resume_of(agreed);

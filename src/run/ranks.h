@@ -24,7 +24,7 @@ namespace cnntrain::run {
 std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
 
 /// Broadcasts rank 0's text to all ranks. `what`: for messages.
-std::string told(comm::Communicator& communicator, std::string text, std::string_view what);
+std::string broadcast_text(comm::Communicator& communicator, std::string text, std::string_view what);
 
 /// Compares the errors (or none) that all ranks met in `work`. Throws ErrorOfAll if all ranks have the same error;
 /// otherwise each rank with an error throws its own.

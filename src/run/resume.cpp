@@ -306,7 +306,7 @@ KeptUpdate facts_in(const Checkpoint& file) try {
 }
 
 /// Rank `from`'s text on all ranks.
-std::string told_by(int from, comm::Communicator& all, std::string text) {
+std::string broadcast_from(int from, comm::Communicator& all, std::string text) {
     std::uint64_t size = text.size();
     all.broadcast(std::as_writable_bytes(std::span(&size, 1)), from, kWhat);
     text.resize(size);
@@ -321,7 +321,7 @@ Checkpoint passed(comm::Communicator& all, Checkpoint file, int from, int to) {
     for (const auto& [name, tensor] : file.tensors)
         tensors.push_back({{"name", name}, {"type", static_cast<int>(tensor.dtype())}, {"shape", tensor.shape()}});
     const json mine = {{"iteration", file.iteration}, {"metadata", file.metadata}, {"tensors", std::move(tensors)}};
-    const json head = json::parse(told_by(from, all, all.rank() == from ? mine.dump() : ""));
+    const json head = json::parse(broadcast_from(from, all, all.rank() == from ? mine.dump() : ""));
     Checkpoint result;
     result.iteration = head.at("iteration");
     result.metadata = head.at("metadata").get<std::map<std::string, std::string>>();
@@ -474,7 +474,8 @@ KeptUpdate load_kept_update(const FileSystem& files, const std::string& folder, 
                             Belonging belonging, const backend::Executable& executable,
                             comm::Communicator& communicator, const std::function<void(const std::string&)>& tell) {
     const bool first = communicator.rank() == 0;
-    if (told(communicator, first && has_kept_update(files, folder, iteration) ? "1" : "", kWhat).empty()) return {};
+    if (broadcast_text(communicator, first && has_kept_update(files, folder, iteration) ? "1" : "", kWhat).empty())
+        return {};
     belonging[kWeightsKey] = weights_digest(executable);
     Reader reader(files, folder, iteration, belonging);
     KeptUpdate mine;

@@ -58,8 +58,8 @@ Trainer::End Trainer::run() {
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     const double seconds = loop_watch_.seconds();
     observers_.on(metrics::Duration{metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds)});
-    tell_exchange();
-    tell_ranks();
+    log_exchange();
+    log_rank_times();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
         const metrics::Unit& unit = task_.columns().unit;
         observers_.line(std::to_string(damaged) + " training " + (damaged == 1 ? unit.one : unit.many) +
@@ -80,14 +80,14 @@ std::string Trainer::keep_update() {
     if (share.most == 0) return "";
     const std::string text = ", " + share_text(share, settings_.micro_batches) + " of the next one are ";
     const bool is_worth_it = parts_.kept.seconds >= settings_.least_kept_seconds;
-    if (told(communicator_, is_worth_it ? "1" : "", "whether to keep them").empty()) return text + "repeated";
+    if (broadcast_text(communicator_, is_worth_it ? "1" : "", "whether to keep them").empty()) return text + "repeated";
     if (communicator_.rank() == 0) files_.make_directories(folder_.checkpoints);
     const std::string failure = save_kept_update(files_, folder_.checkpoints, iteration_, parts_.kept,
                                                  settings_.metadata, *parts_.executable, communicator_);
     return failure.empty() ? text + "kept" : text + "repeated, because they could not be kept: " + failure;
 }
 
-std::int64_t Trainer::shown_number(std::int64_t iteration) const {
+std::int64_t Trainer::displayed_iteration(std::int64_t iteration) const {
     const metrics::Columns& columns = task_.columns();
     return columns.position ? columns.position({.iteration = iteration}).step : iteration;
 }
@@ -101,12 +101,12 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
                                        metrics::Row::Use::drawn});
         if (step.log) {
             observers_.on(metrics::Row{reported(task_, parts_.meters.log_row(facts))});
-            tell_times();
+            log_times();
         }
     }
     validate();
     if (step.checkpoint) save(checkpoint_number(iteration_));
-    if (step.histograms) tell_distributions();
+    if (step.histograms) report_distributions();
     observers_.on(metrics::HostStepEnded{iteration_});
 }
 
@@ -120,9 +120,9 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
             if (stopped_inside_) return;
             finish_update(result, std::exchange(parts_.kept.seconds, 0.0), step, learning_rate);
             watch = Stopwatch();
-            source_.begin(shown_number(iteration_ + 1), 0);
+            source_.begin(displayed_iteration(iteration_ + 1), 0);
         };
-        source_.begin(shown_number(iteration_ + 1), parts_.kept.part.micro_batches);
+        source_.begin(displayed_iteration(iteration_ + 1), parts_.kept.part.micro_batches);
         const std::int64_t before = iteration_;
         parts_.executable->train(source_, next_updates(step, learning_rate), done, &parts_.kept.part);
         if (stopped_inside_) return;  // this update did not happen
@@ -250,7 +250,7 @@ std::string Trainer::divergence(double loss, const schedule::HostStep& step, dou
     return message;
 }
 
-void Trainer::tell_exchange() {
+void Trainer::log_exchange() {
     const std::int64_t updates = iteration_ - parts_.iteration;
     if (communicator_.size() == 1 || updates == 0) return;
     metrics::UpdateTimes all = all_times_;
@@ -274,14 +274,14 @@ void Trainer::read_processors() {
     page_loads_ = loads;
 }
 
-void Trainer::tell_times() {
+void Trainer::log_times() {
     read_processors();
     observers_.on(metrics::Row{metrics::record(times_, iteration_), metrics::Row::Use::filed});
     all_times_ += times_;
     times_ = {};
 }
 
-void Trainer::tell_ranks() {
+void Trainer::log_rank_times() {
     if (communicator_.size() == 1) return;
     read_processors();
     metrics::UpdateTimes all = all_times_;
@@ -377,10 +377,10 @@ void Trainer::save(std::int64_t number) {
         metrics::SavedCheckpoint{iteration_, weights::checkpoint_prefix(folder_.checkpoints, number), watch.seconds()});
 }
 
-void Trainer::tell_distributions() {
+void Trainer::report_distributions() {
     const weights::TensorSource tensors = variables();
     if (!settings_.saves) return;
-    const std::int64_t step = shown_number(iteration_);
+    const std::int64_t step = displayed_iteration(iteration_);
     for (const auto& [name, desc] : tensors.descs) {
         if (auto histogram = metrics::histogram_of(tensors.tensor(name)))
             observers_.on(metrics::Distribution{step, name, std::move(*histogram)});

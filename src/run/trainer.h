@@ -200,7 +200,7 @@ private:
     /// it together.
     std::string keep_update();
     /// Numbers an update, counted from 1, as log lines do.
-    std::int64_t shown_number(std::int64_t iteration) const;
+    std::int64_t displayed_iteration(std::int64_t iteration) const;
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
     /// True if a stop takes effect: for several processes, after an update in which all of them learn of it.
@@ -212,13 +212,13 @@ private:
     std::int64_t checkpoint_number(std::int64_t iteration) const;
     /// The current variables of all processes. Error(peers) if they differ between processes.
     weights::TensorSource variables() const;
-    void tell_distributions();
-    void tell_exchange();
+    void report_distributions();
+    void log_exchange();
     /// Adds the times since the last reading of the processors' times.
     void read_processors();
-    void tell_times();
+    void log_times();
     /// A row for each rank. All processes call it together.
-    void tell_ranks();
+    void log_rank_times();
 
     const Task& task_;
     TrainingParts parts_;

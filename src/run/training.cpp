@@ -101,11 +101,11 @@ std::vector<ValidatedPoint> points_to_do(TrainingRun& run, std::vector<Validated
         return done;
     });
     comm::Communicator& all = *run.host.communicator;
-    points.resize(std::stoul(told(all, std::to_string(points.size()), "number of validations")));
+    points.resize(std::stoul(broadcast_text(all, std::to_string(points.size()), "number of validations")));
     for (ValidatedPoint& point : points) {
         metrics::ValidationRow& row = point.row;
-        row.name = told(all, row.name, "checkpoint to validate");
-        row.iteration = std::stoll(told(all, std::to_string(row.iteration), "checkpoint to validate"));
+        row.name = broadcast_text(all, row.name, "checkpoint to validate");
+        row.iteration = std::stoll(broadcast_text(all, std::to_string(row.iteration), "checkpoint to validate"));
     }
     return points;
 }
@@ -185,8 +185,8 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = own_folder(task, start, host);
     comm::Communicator& all = *host.communicator;
-    const std::string name = told(all, folder.name, "name of the run");
-    const std::string checkpoints = told(all, folder.checkpoints, "folder of the run");
+    const std::string name = broadcast_text(all, folder.name, "name of the run");
+    const std::string checkpoints = broadcast_text(all, folder.checkpoints, "folder of the run");
     if (is_first(host)) return folder;
     const options::Settings& settings = start.arguments.settings;
     const bool logs = settings.logging.all_instances && !settings.logging.no_logs;
@@ -199,7 +199,7 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     return folder;
 }
 
-void tell_size(TrainingRun& run, const TrainingData& data) {
+void log_size(TrainingRun& run, const TrainingData& data) {
     run.observers.on(metrics::TrainingSize{
         data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
         data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
@@ -215,7 +215,7 @@ void warn_of_full_disk(const std::string& folder, const CheckpointTotal& checkpo
 }
 
 /// A last layer that is trained alone learns little in the epochs of a whole network.
-void tell_of_lone_head(const TrainingRun& run, const graph::Graph& graph) {
+void warn_of_lone_head(const TrainingRun& run, const graph::Graph& graph) {
     if (run.settings().optimiser.freeze.empty() || run.settings().head.solves()) return;
     const Patterns frozen(run.settings().optimiser.freeze, "--freeze");
     const std::vector<std::string> head = run.task.first_weights().may_lack;
@@ -357,7 +357,7 @@ int measure_training_input(TrainingRun& run, const TrainingData& data) {
     return measure_input_speed(*stream, batches, run.task.columns().unit, run.observers, run.host.stop_requested);
 }
 
-void tell_compile_time(TrainingRun& run, double seconds, std::int64_t iteration) {
+void log_compile_time(TrainingRun& run, double seconds, std::int64_t iteration) {
     run.observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
     const metrics::Columns& columns = run.task.columns();
     if (columns.curves.compile_time.empty()) return;
@@ -365,7 +365,7 @@ void tell_compile_time(TrainingRun& run, double seconds, std::int64_t iteration)
 }
 
 /// A finished run that is resumed trains nothing.
-void tell_finished(TrainingRun& run, const schedule::RunPlan& plan) {
+void log_finished(TrainingRun& run, const schedule::RunPlan& plan) {
     const std::string flag =
         run.settings().training.iterations ? run.arguments.flag_of_shared("--iterations") : std::string("--epochs");
     run.observers.on(metrics::Result{"The run is finished: all " + std::to_string(plan.iterations) +
@@ -401,8 +401,8 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     TrainingRun run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
     if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string arguments_text = introduce_training(run, data, start.resume);
-    tell_size(run, data);
-    if (is_first(host) && !start.resume) tell_of_lone_head(run, *data.graph);
+    log_size(run, data);
+    if (is_first(host) && !start.resume) warn_of_lone_head(run, *data.graph);
     if (settings.device.dataset_benchmark) {
         unused.keep();
         return measure_training_input(run, data);
@@ -411,7 +411,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const bool begins_anew = !start.resume.has_value();
     TrainingParts parts = training_parts(run, data, std::move(start.resume));
     unused.keep();
-    tell_compile_time(run, since_start.seconds(), parts.iteration);
+    log_compile_time(run, since_start.seconds(), parts.iteration);
     const std::string slow = begins_anew ? slow_statistics(task, settings, data.plan, *data.graph) : "";
     if (!slow.empty()) run.observers.line(slow);
     if (settings.device.compile_only) {
@@ -422,7 +422,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
     if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
-    if (parts.iteration >= data.plan.iterations) tell_finished(run, data.plan);
+    if (parts.iteration >= data.plan.iterations) log_finished(run, data.plan);
     run.observers.on(metrics::Row{expected_training_row(task), metrics::Row::Use::announced});
     run.observers.on(metrics::TrainingBegan{parts.iteration});
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);

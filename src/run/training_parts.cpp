@@ -69,7 +69,7 @@ std::string first_of(std::vector<std::string> names) {
     return joined(names) + ", ... (" + all + ")";
 }
 
-void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& first, const std::string& path) {
+void report_mismatches(const FirstWeightsRun& run, const CompletedWeights& first, const std::string& path) {
     std::vector<std::string> missing;
     std::ranges::set_difference(first.drawn, first.replaced, std::back_inserter(missing));
     if (!missing.empty()) run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(missing));
@@ -122,7 +122,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
         completed(in_own_layout(first_checkpoint(*run.host.files, path, run.settings), graph, path), graph,
                   run.task.first_weights(), run.seed, path);
     if (run.settings.training.init_strict) refuse_differences(first, path);
-    tell_of_differences(run, first, path);
+    report_mismatches(run, first, path);
     const weights::Checkpoint& checkpoint = first.checkpoint;
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
         load_all(executable, graph, checkpoint, path);
@@ -226,8 +226,8 @@ std::unique_ptr<Monitor> make_monitor(TrainingRun& run, const TrainingData& data
 }
 
 /// The report goes to the log, and its files into the run's folder.
-void tell_profile(metrics::Observers& observers, const RunFolder& folder, FileSystem& files,
-                  const profile::Report& report) {
+void log_profile(metrics::Observers& observers, const RunFolder& folder, FileSystem& files,
+                 const profile::Report& report) {
     if (report.json.empty()) return;  // not the first rank
     observers.line(report.table);
     if (folder.logs.empty()) return;
@@ -254,7 +254,7 @@ std::unique_ptr<ProfiledWindow> profiled_window(TrainingRun& run, const Training
     return std::make_unique<ProfiledWindow>(
         std::make_unique<profile::Session>(subject, std::move(facts)), window,
         data.placement.samples * data.placement.micro_batches,
-        [&run](const profile::Report& report) { tell_profile(run.observers, run.folder, run.files(), report); });
+        [&run](const profile::Report& report) { log_profile(run.observers, run.folder, run.files(), report); });
 }
 
 std::int64_t iterations_per_sync(const run::TrainingSettings& settings, const schedule::RunPlan& plan) {

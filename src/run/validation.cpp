@@ -51,7 +51,7 @@ public:
             metrics::ValidationRow row;
             row.name = point.name;
             if (is_first(host_)) load(point, row);
-            tell_position(row);
+            log_position(row);
             evaluator_.share_weights();
             if (!run_repeatedly(row)) return kInterruptedExitCode;
         }
@@ -71,10 +71,10 @@ private:
     }
 
     /// Sends the checkpoint's place in its run from rank 0 to the ranks that have not read it.
-    void tell_position(metrics::ValidationRow& row) const {
+    void log_position(metrics::ValidationRow& row) const {
         comm::Communicator& all = *host_.communicator;
-        row.iteration = std::stoll(told(all, std::to_string(row.iteration), "checkpoint to validate"));
-        row.epoch = std::stod(told(all, formatted("%.17g", row.epoch), "checkpoint to validate"));
+        row.iteration = std::stoll(broadcast_text(all, std::to_string(row.iteration), "checkpoint to validate"));
+        row.epoch = std::stod(broadcast_text(all, formatted("%.17g", row.epoch), "checkpoint to validate"));
     }
 
     /// Evaluates the loaded weights `--repeat` times; returns false if a stop was requested.
@@ -105,9 +105,9 @@ std::vector<weights::Found> points_to_validate(const options::Settings& settings
     if (!settings.main.restore_path) return points;
     if (is_first(host)) points = weights::find_checkpoints(*host.files, *settings.main.restore_path);
     comm::Communicator& all = *host.communicator;
-    points.resize(std::stoul(told(all, std::to_string(points.size()), "number of checkpoints")));
+    points.resize(std::stoul(broadcast_text(all, std::to_string(points.size()), "number of checkpoints")));
     for (weights::Found& point : points)
-        point.name = told(all, point.name, "checkpoint to validate");
+        point.name = broadcast_text(all, point.name, "checkpoint to validate");
     return points;
 }
 
@@ -115,7 +115,7 @@ std::vector<weights::Found> points_to_validate(const options::Settings& settings
 RunFolder folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
-    folder.name = told(*host.communicator, folder.name, "name of the run");
+    folder.name = broadcast_text(*host.communicator, folder.name, "name of the run");
     return folder;
 }
 

@@ -298,14 +298,14 @@ TEST_F(FindPhotos, ARunLooksOnce) {
     put_photos("b/", 2);
     FoundPhotos memory;
     const auto first = memory.get(settings());
-    EXPECT_FALSE(memory.told());
-    EXPECT_TRUE(memory.told());
+    EXPECT_FALSE(memory.was_reported());
+    EXPECT_TRUE(memory.was_reported());
     put_photos("c/", 1);
     EXPECT_EQ(memory.get(settings()), first);
     InputSettings other = settings();
     other.split_seed = 7;
     EXPECT_THAT(memory.get(other)->classes, ElementsAre("a", "b", "c"));
-    EXPECT_FALSE(memory.told());
+    EXPECT_FALSE(memory.was_reported());
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
   error: nothing.yml: no such file; give a benchmarks.yml with --spec
   [3]
   $ cnntrain poprun --num-instances 2
-  error: poprun: expected a program behind the options, as in: poprun --num-instances 2 --num-replicas 2 train.py
+  error: poprun: expected a program after the options, as in: poprun --num-instances 2 --num-replicas 2 train.py
   [2]
   $ cnntrain poprun --num-replicas 3 --num-instances 2 train.py
   error: poprun: --num-replicas 3 cannot be divided among --num-instances 2; possible are --num-replicas 2 or 4, or --num-instances 1 or 3

@@ -12,8 +12,8 @@ All options of BERT.
   DIR is a data folder, RUN the folder of a run.
   
   Main:
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --config TEXT                 Named configuration whose values replace the defaults; an unknown
                                   name prints all names.
     --wandb-id TEXT               Weights & Biases run to continue, for a run started with --wandb.
@@ -57,8 +57,8 @@ All options of BERT.
                                   tool edited it; not stored for later runs.
     --accept-other-data           Go on with a run on other data than it began with: changed, missing
                                   or new files. A warning says what changes.
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -372,8 +372,8 @@ All options of BERT.
   Main:
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
                                   evaluate (validation).
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --wandb-id TEXT               Weights & Biases run to continue, for a run started with --wandb.
   
   This program:
@@ -405,8 +405,8 @@ All options of BERT.
                                   none)
     --init-strict                 Refuse initial weights that do not fit the network, instead of
                                   drawing its last layer anew.
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -477,14 +477,14 @@ All options of BERT.
     --validation-fraction X       Share of each class in --data-dir that is held out for validation,
                                   the same in every run; without --validation-file. (default 0.1)
     --vocab-file PATH             Vocabulary of the WordPiece tokeniser, one word piece per line
-                                  (default: the vocab.txt beside --init-checkpoint).
+                                  (default: the vocab.txt next to --init-checkpoint).
     --do-lower-case [true|false]  Convert texts to lower case and strip accents, as uncased
                                   vocabularies need.
     --split-special-tokens [true|false]
                                   Divide [SEP], [MASK] and the like that stand in texts, as the
                                   original programs do; --no- keeps each as one token, as transformers
                                   does (default: --no- where a config.json, tokenizer.json or
-                                  tokenizer_config.json lies beside the vocabulary).
+                                  tokenizer_config.json lies next to the vocabulary).
     --text-column TEXT            Name of the column of texts in the header line (default: the usual
                                   names).
     --pair-column TEXT            Name of the column of second texts; samples are then pairs.

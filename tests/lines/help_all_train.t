@@ -15,8 +15,8 @@ All options of training, validation, inference and restore.
                                   polynomial_decay_lr, gradual_warmup_then_dec; default stepped)
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
                                   evaluate (validation).
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --config TEXT                 Named configuration whose values replace the defaults; an unknown
                                   name prints all names.
     --config-path TEXT            File or folder with configurations; without it, the folder configs
@@ -59,8 +59,8 @@ All options of training, validation, inference and restore.
                                   none)
     --init-strict                 Refuse initial weights that do not fit the network, instead of
                                   drawing its last layer anew.
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -484,8 +484,8 @@ All options of training, validation, inference and restore.
   Main:
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
                                   evaluate (validation).
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --wandb-id TEXT               Weights & Biases run to continue, for a run started with --wandb.
   
   This program:
@@ -509,8 +509,8 @@ All options of training, validation, inference and restore.
                                   tool edited it; not stored for later runs.
     --accept-other-data           Go on with a run on other data than it began with: changed, missing
                                   or new files. A warning says what changes.
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -587,8 +587,8 @@ All options of training, validation, inference and restore.
     --model NAME                  Model family. (resnet, resnext, efficientnet; default resnet)
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
                                   evaluate (validation).
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --config TEXT                 Named configuration whose values replace the defaults; an unknown
                                   name prints all names.
     --config-path TEXT            File or folder with configurations; without it, the folder configs
@@ -620,8 +620,8 @@ All options of training, validation, inference and restore.
     --input-threads N             Threads that prepare samples; 0: chosen automatically. (default 0)
     --trust-edited-checkpoint     Accept a checkpoint whose checksums do not match because another
                                   tool edited it; not stored for later runs.
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -1003,8 +1003,8 @@ All options of training, validation, inference and restore.
     --model NAME                  Model family. (resnet, resnext, efficientnet; default resnet)
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
                                   evaluate (validation).
-    --help                        Print the main options; behind it, the name of a group or option
-                                  says what to print. (also -h)
+    --help                        Print the main options; --help NAME prints the option or group NAME.
+                                  (also -h)
     --config TEXT                 Named configuration whose values replace the defaults; an unknown
                                   name prints all names.
     --config-path TEXT            File or folder with configurations; without it, the folder configs
@@ -1040,8 +1040,8 @@ All options of training, validation, inference and restore.
                                   predictions.csv in --logs-path.
     --top-classes N               Number of classes in a prediction, the most probable ones. (default
                                   5)
-    --verbose                     Print on a terminal what a pipe and log.txt get: all settings and
-                                  variables, too.
+    --verbose                     Print the full log on a terminal, including all settings and
+                                  variables.
     --quiet                       Print only results (validations, predictions, measurements),
                                   warnings and errors; log.txt has all.
     --log-format NAME             What the standard output gets: text, or json: one object a line for
@@ -1135,8 +1135,7 @@ All options of training, validation, inference and restore.
                                   (.csv); inference also takes any folder of photos, or one photo.
                                   Without it, the environment's DATA_DIR.
     --photos TEXT ...             Photos to classify, instead of --data-dir: files, folders and
-                                  patterns, also as words behind the run: cnntrain inference RUN
-                                  *.jpg.
+                                  patterns, also as words after the run: cnntrain inference RUN *.jpg.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.

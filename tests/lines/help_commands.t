@@ -334,7 +334,7 @@ What each command's short help prints.
   $ cnntrain poprun --help
   usage: cnntrain poprun [options] program [arguments]
   Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a
-  script that cnntrain stands for, also behind python or python3, or any other.
+  script that cnntrain stands for, also after python or python3, or any other.
   
     cnntrain poprun --num-instances 2 --num-replicas 2 train.py --data-dir DIR
     cnntrain poprun --host node[0-3] --num-instances 8 --num-replicas 8 train.py --data-dir DIR
@@ -375,7 +375,7 @@ What each command's short help prints.
     RUN                           a run's folder, one of its checkpoints, or weights that `inference`
                                   reads; with --to FORMAT
     OUT                           file (onnx) or folder to write; without it, model.onnx or a folder
-                                  beside the checkpoint
+                                  next to the checkpoint
     --to VALUE                    needed. With RUN: onnx, torchvision, timm, tf or hf. With --from:
                                   file to write, or folder (with / at its end) for a model.safetensors
     --weights VALUE               onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored
@@ -403,7 +403,7 @@ What each command's short help prints.
   With --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:
     cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors
     cnntrain convert --from RUN/ckpt-7031 --to exported/
-  config.json is read beside a file of transformers, and written with vocab.txt; activation and epsilon come from
+  config.json is read next to a file of transformers, and written with vocab.txt; activation and epsilon come from
   the run's arguments.json. Weights keep their bits; biases of keys and others that a network lacks become zeros.
   Other files of PyTorch (.pth, .pt, .bin), Keras (.h5, .keras) and TensorFlow (PREFIX.index) become safetensors
   with their own names; cnntrain analyse --list prints what is in them:

@@ -59,7 +59,7 @@ Each topic of help, and what is not one.
   
     CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
     ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
-                          of any number; labels.txt beside them names the classes, one a line
+                          of any number; labels.txt next to them names the classes, one a line
     photos                train/<class>/ and validation/<class>/ (or valid, or val)
     photos                <class>/, of which a share is held out for validation
     a table of photos     LIST.csv or .tsv: file, class and, if it has it, split in each row; paths
@@ -68,7 +68,7 @@ Each topic of help, and what is not one.
   Without --dataset, the data set is detected from the folder. The network has an output for each
   class; --num-classes N checks their number, or sets it for records without labels.txt.
   
-  Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, told by their content. They
+  Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, recognised by content. They
   are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
   parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
   out: always the same photos for the same names and --split-seed, and a photo more moves few others.
@@ -101,7 +101,7 @@ Each topic of help, and what is not one.
   input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set, `cnntrain
   dataset photos --output-dir DIR` one of photos in class folders.
   
-  The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
+  The first run on TFRecords stores the positions of records, in train.cnntrain-index next to the
   files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
   verified. An image that cannot be decoded is counted, reported once and replaced by the next record;
   validation and classification leave it out. --strict-data stops at the first one.
@@ -318,7 +318,7 @@ Each topic of help, and what is not one.
   
   Files of weights of other programs are read wherever a checkpoint is named: PyTorch's .pth, .pt and
   .bin, Keras's .h5 and .keras, and TensorFlow's checkpoints by PREFIX or PREFIX.index. The content
-  tells the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
+  shows the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
   values is refused. convert writes them as safetensors with the names that they have there:
   
     cnntrain analyse --restore-path FILE.pth --list                   names, types and shapes
@@ -399,7 +399,7 @@ Each topic of help, and what is not one.
   ResNet, stems of several convolutions, average pooling before projections, norms by groups,
   EfficientNets other than B0 to B7. An EfficientNet without squeeze-excite may be an
   EfficientNet-Lite, which computes otherwise: it is read with --no-se only. A network with other
-  pools and the same tensors (resnetblur50) is told by timm's config.json only. A last layer that
+  pools and the same tensors (resnetblur50) is known from timm's config.json only. A last layer that
   differs in more than its classes is refused, too, and so are weights that are not finite.
   $ cnntrain help validation
     cnntrain train ... --validate-every 1                 validate after each epoch, 0.5: twice in it
@@ -482,7 +482,7 @@ Each topic of help, and what is not one.
   
   The second phase starts from the weights and moments of the first. --init-checkpoint also reads
   model.safetensors of Hugging Face's BertForPreTraining, with the options of its network: cnntrain
-  convert prints them. They are compared with the config.json beside the file.
+  convert prints them. They are compared with the config.json next to the file.
   
     cnntrain convert --from RUN/ckpt-7031 --to DIR/ --vocab-file vocab.txt
   
@@ -508,7 +508,7 @@ Each topic of help, and what is not one.
   
   --init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
   Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
-  beside it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
+  next to it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
   classes are equal. Without --init-checkpoint, training starts from random weights and needs the
   sizes and --vocab-file.
   
@@ -524,7 +524,7 @@ Each topic of help, and what is not one.
   
   A text may have [PAD], [UNK], [CLS], [SEP] or [MASK] in it. Transformers keeps these whole, as one
   token each, and so do runs whose vocabulary has a config.json, tokenizer.json or
-  tokenizer_config.json beside it; other runs divide them into words, as Google's programs do.
+  tokenizer_config.json next to it; other runs divide them into words, as Google's programs do.
   --split-special-tokens and --no-split-special-tokens choose. The run records the choice, which
   evaluations and exports take from it. All options:
   
@@ -625,7 +625,7 @@ Each topic of help, and what is not one.
     mpirun -np 4 --bind-to none cnntrain train --dataset imagenet --data-dir DIR --model-size 50 \
         --micro-batch-size 16 --gradient-accumulation-count 4
   
-  Open MPI refuses to start anything for root without --allow-run-as-root behind mpirun (poprun:
+  Open MPI refuses to start anything for root without --allow-run-as-root after mpirun (poprun:
   --allow-run-as-root yes).
   
   Global batch   micro-batch x accumulation x replicas x processes. Together, the processes see the
@@ -765,7 +765,7 @@ Each topic of help, and what is not one.
     cmake -DCNNTRAIN_IPU=OFF leaves backend and emulator out; -DCNNTRAIN_POPLAR_SDK=DIR takes an SDK
     in place of the emulator. src/README.md lists in what the emulator differs from an IPU.
   $ cnntrain help dry-run
-  --dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
+  --dry-run after the options of a run (train, pretrain, validation, inference, restore) prints what
   the run would do. It computes no sample and writes nothing. The data of a new run need not be there.
   A run that would be refused before its first update is refused with the same error and exit code.
   A resumed training needs its checkpoint and data, which are compared as the run does, with the same
@@ -814,7 +814,7 @@ Each topic of help, and what is not one.
               reading and copying in each level) are measured at the end of the same process.
     waiting   for input (the next micro-batch), for other lanes, and for ranks (communication that
               computing does not hide). A rank's own time is its step without waiting for ranks.
-    Input     work of the loader's threads, which runs beside the step
+    Input     work of the loader's threads, which overlaps the step
     Memory    by owner; "program, libraries and others" is what the process holds beyond them
   
   The last line names the first of these that holds: other programs take the processors; memory pages
@@ -901,7 +901,7 @@ Each topic of help, and what is not one.
                      statistics.
     Proxy norm       --proxy-norm omits the scale of the activations in the head and, with --no-se,
                      after the spatial convolutions, like the programs it follows. It excludes LARS.
-    Accuracies       pretrain prints mlm_acc and nsp_acc as fractions with a % behind them, as its
+    Accuracies       pretrain prints mlm_acc and nsp_acc as fractions followed by a %, as its
                      original does: programs parse the line. 0.50000 % means a half.
     Unicode          dataset bert splits and strips characters by the Unicode version of the library
                      utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that

@@ -65,8 +65,8 @@ struct TaskOptions {
 
     /// Reads facts about the network from the files that a line names: values for options that neither the line nor its
     /// configuration gives. Error(unsupported) for networks that this program does not have. Null: reads nothing.
-    Layer (*told_by_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                           const Layer& config, std::shared_ptr<Findings>& findings) = nullptr;
+    Layer (*options_of_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
+                              const Layer& config, std::shared_ptr<Findings>& findings) = nullptr;
 
     // Steps of resolution. Each runs after the corresponding step that all tasks share.
     /// Fills in unset values that depend on other options. Null: nothing to do.

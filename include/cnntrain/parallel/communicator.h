@@ -131,7 +131,7 @@ struct AgreedStatus {
 AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::span<const double> values = {});
 /// Broadcasts the text of the lowest rank that reports a problem, because a launcher may end that rank before it has
 /// printed the text. At least one rank says `say`.
-std::string told_by_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
+std::string text_of_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
                           const std::string& mine);
 
 /// Throws Error(peers) naming the ranks whose value differs from rank 0's, with the same message on every rank. `what`:

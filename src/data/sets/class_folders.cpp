@@ -115,7 +115,7 @@ std::string enlarged_text(const PhotoSet& photos, std::int64_t image_size) {
 
 /// Logs once, before a run begins, the photos that were found.
 void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
-    if (settings.found_photos && settings.found_photos->told()) return;
+    if (settings.found_photos && settings.found_photos->was_reported()) return;
     for (const std::string& notice : photos.notices)
         log::info(notice);
     if (const std::string unused = unused_text(photos.unused); !unused.empty())

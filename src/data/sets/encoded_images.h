@@ -36,7 +36,7 @@ public:
             if (!told_.insert(file).second) return;
         }
         log::warning(std::string(message) + "; " + std::string(consequence) +
-                     " (told once for each file; --strict-data stops instead)");
+                     " (reported once for each file; --strict-data stops instead)");
     }
 
     /// Each sample counts once, in however many epochs it is met.

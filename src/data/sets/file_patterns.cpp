@@ -43,7 +43,7 @@ bool is_by_product(const fs::path& path) {
 }
 
 /// The only name that starts with `start`; otherwise the nearest name; "" if there is none.
-std::string meant_by(const std::string& start, const std::vector<std::string>& names) {
+std::string closest_match(const std::string& start, const std::vector<std::string>& names) {
     std::vector<std::string> longer;
     for (const std::string& name : names) {
         if (name.starts_with(start)) longer.push_back(name);
@@ -54,7 +54,7 @@ std::string meant_by(const std::string& start, const std::vector<std::string>& n
 
 /// A hint about the first missing folder or file in `pattern`: "; in /data/text there is no 'vald.txt'; did you mean
 /// 'valid.txt'?" If that part has a wildcard, lists the folder's contents instead.
-std::string what_is_there(const fs::path& pattern) {
+std::string hint_for_missing_path(const fs::path& pattern) {
     constexpr std::size_t kShown = 8;
     fs::path folder = pattern.is_absolute() ? "/" : ".";
     fs::path missing;
@@ -73,7 +73,7 @@ std::string what_is_there(const fs::path& pattern) {
     const std::string in = "; in " + folder.lexically_normal().string();
     if (names.empty()) return in + " there is nothing";
     const bool named = !has_wildcard(missing.string());
-    const std::string nearest = named ? meant_by(missing.string(), names) : "";
+    const std::string nearest = named ? closest_match(missing.string(), names) : "";
     const std::string absent = named ? in + " there is no '" + missing.string() + "'" : "";
     if (!nearest.empty()) return absent + "; did you mean '" + nearest + "'?";
     std::string list;
@@ -100,7 +100,7 @@ std::vector<std::string> files_matching(const std::string& pattern) {
     if (!paths.empty()) return paths;
     posix_files().kind(pattern);  // throws when the system does not say what is there
     throw Error(ErrorKind::data, (has_wildcard(pattern) ? "no file fits the pattern '" : "there is no file '") +
-                                     pattern + "'" + what_is_there(pattern));
+                                     pattern + "'" + hint_for_missing_path(pattern));
 }
 
 std::vector<std::string> split_list(const std::string& list) {

@@ -223,7 +223,7 @@ std::shared_ptr<const PhotoSet> FoundPhotos::get(const InputSettings& settings) 
     if (!set_ || key_ != digest.text()) {
         set_ = std::make_shared<const PhotoSet>(find_photos(settings));
         key_ = digest.text();
-        told_ = false;
+        reported_ = false;
     }
     return set_;
 }

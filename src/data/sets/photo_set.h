@@ -69,13 +69,13 @@ public:
     /// The photos of these settings.
     std::shared_ptr<const PhotoSet> get(const InputSettings& settings);
     /// False at the first call for the photos that get() returned last.
-    bool told() { return std::exchange(told_, true); }
+    bool was_reported() { return std::exchange(reported_, true); }
 
 private:
     std::mutex mutex_;
     std::string key_;
     std::shared_ptr<const PhotoSet> set_;
-    bool told_ = false;
+    bool reported_ = false;
 };
 
 // Checks the photos that a user gives for faults and suspect properties.

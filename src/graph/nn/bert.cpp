@@ -572,8 +572,7 @@ void add_classifier(const BertClassificationRequest& request, BertEncoder& encod
 graph::Graph build(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode) {
     const BertInput input{.batch = request.batch, .length = request.length};
     check_encoder(request.model, input);
-    require(request.classes >= 2,
-            "texts need at least 2 classes to be told apart, and not " + std::to_string(request.classes));
+    require(request.classes >= 2, "texts need at least 2 classes, not " + std::to_string(request.classes));
     const std::vector<std::string> functions = bert_classification_functions(request.model);
     check_bert_splits(functions, request.splits);
     BertEncoder encoder(request.model, request.numerics, input, ops, mode);

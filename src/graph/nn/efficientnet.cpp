@@ -268,13 +268,13 @@ Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
 }
 
 /// A block as its tensors describe it.
-struct ToldBlock {
+struct FoundBlock {
     std::int64_t inputs, middle, outputs, kernel;
-    bool operator==(const ToldBlock&) const = default;
+    bool operator==(const FoundBlock&) const = default;
 };
 
-std::vector<ToldBlock> told_blocks(const SourceShapes& shapes) {
-    std::vector<ToldBlock> blocks;
+std::vector<FoundBlock> found_blocks(const SourceShapes& shapes) {
+    std::vector<FoundBlock> blocks;
     for (std::size_t stage = 1; stage <= kStages.size(); ++stage) {
         for (int r = 0;; ++r) {
             const std::string scope = "all/block" + std::to_string(stage) + block_letters(r);
@@ -292,7 +292,7 @@ std::vector<ToldBlock> told_blocks(const SourceShapes& shapes) {
 std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
     const std::string stem = "all/block0/conv/conv2d/kernel";
     if (!shapes.has(stem)) return std::nullopt;
-    const std::vector<ToldBlock> told = told_blocks(shapes);
+    const std::vector<FoundBlock> told = found_blocks(shapes);
     const Shape spatial = shapes.expect("all/block1a/b/conv/conv2d/kernel", 4);
     NetworkSettings settings;
     settings.family = Family::efficientnet;
@@ -308,7 +308,7 @@ std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
         settings.size = size.name;
         settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;
         const Plan plan = make_plan(settings, size);
-        std::vector<ToldBlock> planned;
+        std::vector<FoundBlock> planned;
         for (const MbConv& block : plan.blocks)
             planned.push_back({block.inputs, block.middle, block.outputs, block.kernel});
         const bool same = planned == told && shapes.expect(stem, 4)[3] == plan.stem &&

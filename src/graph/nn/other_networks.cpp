@@ -63,7 +63,7 @@ void refuse_other_networks(const TensorDescs& tensors, bool has_format) {
         const auto found =
             std::ranges::find_if(tensors, [&](const auto& entry) { return row.mark.match(entry.first); });
         if (found != tensors.end())
-            refuse("the weights are of " + std::string(row.title) + ", as the tensor " + found->first + " tells");
+            refuse("the weights are of " + std::string(row.title) + ", as the tensor " + found->first + " shows");
     }
     if (has_format) return;
     refuse(tensors.empty()

@@ -289,8 +289,8 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     std::vector<std::string> notices = std::move(config.notices);
     if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
     layers.recorded = recorded_layer(task, command, run, notices);
-    if (task.told_by_files != nullptr)
-        layers.told = task.told_by_files(task, command, arguments, layers.config, layers.findings);
+    if (task.options_of_files != nullptr)
+        layers.told = task.options_of_files(task, command, arguments, layers.config, layers.findings);
     const std::vector<const Option*> options =
         active_options(task, command, front, layers.config, layers.recorded, layers.told);
     layers.command_line = parse_arguments(all, command, options, arguments);

@@ -61,7 +61,7 @@ AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::sp
     return agreed;
 }
 
-std::string told_by_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
+std::string text_of_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
                           const std::string& mine) {
     const auto first = std::ranges::find_if(agreed.ranks, [&](const auto& status) { return status.*say; });
     const auto teller = static_cast<int>(first - agreed.ranks.begin());

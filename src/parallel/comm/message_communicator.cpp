@@ -73,7 +73,7 @@ private:
     void await(const Operation& operation, Transport::Ticket ticket);
     template <typename Condition> void wait_until(const Operation& operation, Condition&& reached);
     void check_usable() const;
-    void tell_of_leaving(std::string_view reason, std::uint64_t finished);
+    void announce_leaving(std::string_view reason, std::uint64_t finished);
     template <typename Work> auto guarded(Work&& work);
 
     std::unique_ptr<Transport> transport_;
@@ -136,7 +136,7 @@ template <typename Work> auto MessageCommunicator::guarded(Work&& work) {
     try {
         return std::forward<Work>(work)();
     } catch (const std::exception& error) {
-        tell_of_leaving(error.what(), 0);
+        announce_leaving(error.what(), 0);
         throw;
     }
 }
@@ -354,10 +354,10 @@ void MessageCommunicator::wait(const Handle& handle) {
 
 void MessageCommunicator::leave(std::string_view reason) {
     const bool busy = std::ranges::any_of(buckets_, [](const auto& entry) { return entry.second.busy; });
-    tell_of_leaving(reason, busy ? 0 : operations_);
+    announce_leaving(reason, busy ? 0 : operations_);
 }
 
-void MessageCommunicator::tell_of_leaving(std::string_view reason, std::uint64_t finished) {
+void MessageCommunicator::announce_leaving(std::string_view reason, std::uint64_t finished) {
     if (state_ != State::in_use) return;
     state_ = State::left;
     Notice notice = make_notice(Notice::Kind::left, rank(), reason);

@@ -153,7 +153,7 @@ FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source,
         wanted.facts = source.facts(weights);
         set = cache.read(wanted, work.observers);
     }
-    const bool known = !told(all, set ? "known" : "", "whether features are known").empty();
+    const bool known = !broadcast_text(all, set ? "known" : "", "whether features are known").empty();
     if (known && !set) return {};  // rank 0 has them
     bool kept = known;
     if (!known) {

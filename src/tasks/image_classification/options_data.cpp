@@ -20,9 +20,8 @@ std::vector<Option> dataset_options() {
              .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()}),
         {.flag = "--photos",
          .left_open = true,
-         .help =
-             "Photos to classify, instead of --data-dir: files, folders and patterns, also as words behind the run: "
-             "cnntrain inference RUN *.jpg.",
+         .help = "Photos to classify, instead of --data-dir: files, folders and patterns, also as words after the run: "
+                 "cnntrain inference RUN *.jpg.",
          .commands = kE,
          .main_in = kE,
          .recorded = Recorded::ignored,

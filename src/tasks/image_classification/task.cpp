@@ -479,7 +479,7 @@ run::TaskRow image_classification_row() {
                                      {"syncs_per_epoch", "epochs_per_sync", true},
                                      {"generated_data", "synthetic_data"},
                                      {"micro_batch_size", "batch_size"}},
-                    .told_by_files = told_by_weights,
+                    .options_of_files = options_of_weights,
                     .fill = fill_image_options,
                     .adjust = adjust_image_options,
                     .check = check_image_options,

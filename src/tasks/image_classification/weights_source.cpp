@@ -226,8 +226,8 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
     }
 }
 
-Layer told_by_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                      const Layer& config, std::shared_ptr<options::Findings>& findings) {
+Layer options_of_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
+                         const Layer& config, std::shared_ptr<options::Findings>& findings) {
     const std::string_view flag = weights_option(command);
     if (flag.empty()) return {};
     const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {

@@ -26,12 +26,12 @@ struct WeightsSource {
 /// then reports what is wrong. Error(unsupported) for a network that this program does not have.
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
 
-/// Implements TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
-options::Layer told_by_weights(const options::TaskOptions& task, options::Command command,
-                               const std::vector<std::string>& words, const options::Layer& config,
-                               std::shared_ptr<options::Findings>& findings);
+/// Implements TaskOptions::options_of_files: train reads --init-path, commands that evaluate --restore-path.
+options::Layer options_of_weights(const options::TaskOptions& task, options::Command command,
+                                  const std::vector<std::string>& words, const options::Layer& config,
+                                  std::shared_ptr<options::Findings>& findings);
 
-/// The file whose values told_by_weights() has taken; null if there is none.
+/// The file whose values options_of_weights() has taken; null if there is none.
 const WeightsSource* weights_source_of(const options::Resolution& run);
 
 /// Adds a violation if the line contradicts the weights' network, and notices about what is taken from them. The data

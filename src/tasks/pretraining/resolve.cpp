@@ -300,7 +300,7 @@ void set_text(Settings& settings) {
 }
 
 /// The original programs' configurations use recomputation because of the memory of IPUs.
-void tell_of_recomputation(Resolution& run) {
+void note_recomputation(Resolution& run) {
     if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
         return;
     run.notices.emplace_back(
@@ -335,7 +335,7 @@ void adjust_pretraining(Resolution& run) {
     settle_global_batch(run);
     if (run.values.flag("generated_data") && run.values.given("train_file"))
         run.notices.emplace_back("--train-file is ignored: --generated-data is given");
-    tell_of_recomputation(run);
+    note_recomputation(run);
 }
 
 void check_pretraining(Resolution& run) {

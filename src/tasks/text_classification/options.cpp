@@ -56,7 +56,7 @@ std::vector<Option> file_options() {
                 .bind = to<&TextSettings::validation_fraction>()}),
         {.flag = "--vocab-file",
          .left_open = true,
-         .help = "Vocabulary of the WordPiece tokeniser, one word piece per line (default: the vocab.txt beside "
+         .help = "Vocabulary of the WordPiece tokeniser, one word piece per line (default: the vocab.txt next to "
                  "--init-checkpoint).",
          .commands = kTVE | kR,
          .main_in = kTVE,
@@ -72,7 +72,7 @@ std::vector<Option> file_options() {
          .type = Type::boolean_value,
          .help = "Divide [SEP], [MASK] and the like that stand in texts, as the original programs do; --no- keeps each "
                  "as one token, as transformers does (default: --no- where a config.json, tokenizer.json or "
-                 "tokenizer_config.json lies beside the vocabulary).",
+                 "tokenizer_config.json lies next to the vocabulary).",
          .numerics = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::splits_special_tokens>()},
     };

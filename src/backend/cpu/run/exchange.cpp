@@ -212,14 +212,14 @@ void GradientExchange::agree(const Outcome& mine, backend::StepResult& result,
     if (agreed.any.damaged_data) {
         constexpr auto kSay = &comm::UpdateStatus::damaged_data;
         const std::string text =
-            told_by_first(*peers_.communicator, agreed, kSay, damaged ? message_of(mine.failure) : "");
+            text_of_first(*peers_.communicator, agreed, kSay, damaged ? message_of(mine.failure) : "");
         if (damaged) std::rethrow_exception(mine.failure);
         throw Error(ErrorKind::data,
                     ranks_that(agreed, kSay) + " met data that cannot be used; the update has not happened: " + text);
     }
     if (agreed.any.not_finite) {
         constexpr auto kSay = &comm::UpdateStatus::not_finite;
-        const std::string text = told_by_first(*peers_.communicator, agreed, kSay, first_non_finite.value_or("?"));
+        const std::string text = text_of_first(*peers_.communicator, agreed, kSay, first_non_finite.value_or("?"));
         if (!first_non_finite) first_non_finite = "on " + ranks_that(agreed, kSay) + ": " + text;
     }
 }
