@@ -18,7 +18,7 @@ Terminal console_terminal();
 /// Terminal of the standard error. Under mpirun and poprun there is none.
 Terminal diagnostics_terminal();
 
-/// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's
+/// While it lives, std::cout shows control characters of names (base/text.h) instead of obeying them: a file's
 /// name may have escape sequences. It allocates no memory: what it throws would not be reported. Only one object may
 /// exist at a time.
 class PrintableOutput {

@@ -69,7 +69,7 @@ enum class ImageFormat : std::uint8_t {
     raw_pixels,     // as CIFAR's
 };
 
-/// Properties of a data set. src/data/sets/image_sets.h has the functions that open its files.
+/// Properties of a data set. src/data/sets/resolve.h has the functions that open its files.
 struct DatasetInfo {
     DatasetId id;
     std::string_view name;                      // as on the command line

@@ -59,7 +59,7 @@ inline constexpr std::string_view kPositionsToken = "pos";    // positions, segm
 inline constexpr std::string_view kLayerToken = "hid";        // the next encoder layer
 inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, in as many parts as emb
 inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
-inline constexpr std::string_view kClassesToken = "glu";  // pooler, scores of classes (nn/bert_classification.h), loss
+inline constexpr std::string_view kClassesToken = "glu";      // pooler, scores of classes (below), loss
 
 // Inputs, as data/pretraining.h describes them; positions are an input of all layouts.
 inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
@@ -139,13 +139,13 @@ std::optional<BertFacts> bert_facts(const graph::Graph& graph);
 /// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H.
 double bert_forward_flops(const BertSettings& settings, std::int64_t length, std::int64_t predictions);
 
-// BERT for text classification (Devlin et al. 2019, section 4.1) as a graph: the encoder of nn/bert.h, its pooled
+// BERT for text classification (Devlin et al. 2019, section 4.1) as a graph: the encoder of this file, its pooled
 // output, dropout and a dense layer.
 //
 // B: sequences of S tokens; C: classes; H: hidden size. The encoder and the pooler have the variables of the
 // pretraining network, so that they can start from a checkpoint of pretraining. Variables below kClassifierScope are
 // new: output_weights [C,H] and output_bias [C]. Inputs: kInputIds, kSegmentIds, kInputPosition and kInputMask of
-// nn/bert.h, and kLabels of nn/model.h, i32[B]. Outputs: kLoss and kCorrect of nn/model.h, sums over the samples whose
+// this file, and kLabels of model.h, i32[B]. Outputs: kLoss and kCorrect of model.h, sums over the samples whose
 // label is a class.
 
 inline constexpr std::string_view kLogits = "logits";  // output [B,C] in the compute type, if asked for

@@ -25,7 +25,7 @@ struct FormDefaults {
     NormKind norm = NormKind::group;
     std::int64_t groups = 32;  // of group norm
     double weight_decay = 0;
-    std::map<graph::UpdateRule, double> rate_exponents = {};  // LearningRateSettings::base_exponent (optim/settings.h)
+    std::map<graph::UpdateRule, double> rate_exponents = {};  // LearningRateSettings::base_exponent (settings.h)
     std::optional<double> rmsprop_base_decay_exp = {};
     double epochs = 0;
     std::vector<double> drop_fractions = {};  // stepped schedule: places of the drops, as shares of the run

@@ -1,5 +1,5 @@
 // The learning rate of image classification as a pure function of the iteration, so that a resumed run continues with
-// the same values. BERT's is in step_rate.h.
+// the same values. BERT's is in StepRate below.
 //
 // The formulas are those of the original programs. The warm-up is linear from 0; the gradual schedule warms up from its
 // own start rate and then falls linearly to the end of the run (gradual_warmup_then_dec of the large-batch ResNet-50

@@ -223,7 +223,7 @@ struct StandardiseAttrs {
 /// Proxy norm (Labatie et al. 2021). A proxy [6,1,1,C] holds for each channel, in the rows of proxy_row: beta, gamma,
 /// the mean and the inverse deviation of its proxy sample, beta', gamma'. The proxy sample is the activation of a
 /// normally distributed input: p_i = activation(gamma * ((1 + gamma') * z_i + beta') + beta), z_i =
-/// normal_quantiles(kProxySamples)[i] (base/normal.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance
+/// normal_quantiles(kProxySamples)[i] (base/rng.h); inverse deviation = 1 / sqrt(variance + epsilon), the variance
 /// biased.
 /// proxy_norm_rows: proxy -> beta, gamma, mean, inverse deviation, each f32[C].
 /// proxy_norm_rows_grad: the gradients f32[C] of the rows that `rows` lists -> f32[6,1,1,C]; the other rows are 0.
@@ -462,7 +462,7 @@ struct Operand {
     Use use = Use::read;
 };
 
-/// The definition of one kind of operation. One array holds them all (ops/op_table.h).
+/// The definition of one kind of operation. One array holds them all (op_table.h).
 struct OpDef {
     OpKind kind = OpKind::count_;
     std::string_view name = {};  // the enumerator's, set by the table

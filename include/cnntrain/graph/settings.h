@@ -266,9 +266,9 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch);
 }
 
-/// Schedules of BERT's tasks, by the number of the update, from 0 (step_rate.h). LrSchedule above has those of image
-/// classification: its cosine begins with the run instead of after the warm-up, and its polynomial falls to the user's
-/// end rate instead of kLowestStepRate.
+/// Schedules of BERT's tasks, by the number of the update, from 0 (learning_rate.h). LrSchedule above has those of
+/// image classification: its cosine begins with the run instead of after the warm-up, and its polynomial falls to the
+/// user's end rate instead of kLowestStepRate.
 enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };
 /// Names of the schedules as flags and configurations spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 4> kStepScheduleNames = {"custom", "natural_exponential",

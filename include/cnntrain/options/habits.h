@@ -1,4 +1,4 @@
-// Reads words that users know from other programs (src/config/table/habits.cpp).
+// Reads words that users know from other programs (src/options/table/habits.cpp).
 #pragma once
 
 #include <string>

@@ -236,7 +236,7 @@ inline constexpr double kMostIterations = 1e12;
 inline constexpr double kMostEpochs = 1e9;
 inline constexpr double kMostReplicas = 1e6;
 inline constexpr double kMostChannels = 4096;
-inline constexpr double kMostThreads = 4096;  // on any machine; shared_checks.cpp holds the limit of this machine
+inline constexpr double kMostThreads = 4096;  // on any machine; checks.cpp holds the limit of this machine
 inline constexpr double kMostBytes = 1e15;
 inline constexpr Range kExponents{-126, 127};  // powers of two that float32 can represent
 inline constexpr Range kDropped{0, 0.999999};  // below 1, so that something remains
@@ -255,7 +255,7 @@ struct Option {
     std::uint32_t commands = kTVE;       // commands that accept the option
     std::uint32_t main_in = 0;           // those whose short help (--help alone) lists it
     std::vector<Need> exists_with = {};  // the option exists only if all of these hold
-    // Conditions under which the option has an effect (acting.cpp). Otherwise the user gets a notice.
+    // Conditions under which the option has an effect (checks.cpp). Otherwise the user gets a notice.
     std::uint32_t acts_in = kAll;           // commands in which it has an effect
     std::uint32_t acts_on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
     std::uint32_t acts_on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);

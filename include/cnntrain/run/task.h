@@ -144,7 +144,7 @@ public:
     /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
     virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
 };
-/// A task that predicts masked words of texts, with the fields and outputs of nn/bert.h.
+/// A task that predicts masked words of texts, with the fields and outputs of graph/bert.h.
 class WordPredictor {
 public:
     virtual ~WordPredictor() = default;
@@ -201,7 +201,7 @@ public:
     /// data.
     virtual std::vector<std::string> class_names() const { return {}; }
 
-    /// The graph of one whole weight update, with everything the options ask for; with_update() in weight_update.h
+    /// The graph of one whole weight update, with everything the options ask for; with_update() in compile_request.h
     /// derives it from a forward graph. `fields`: Samples::fields().
     virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
     /// Forward only, with the outputs that the columns of validation and inference read.

@@ -21,7 +21,7 @@ void initialise(backend::Executable& executable, const graph::Graph& graph, std:
 
 /// The variables of a single training process. Each is copied when requested. `executable` must outlive the result.
 weights::TensorSource variable_source(const backend::Executable& executable);
-/// The same with the moving averages of variables, as checkpoint/averaged_weights.h names them. `averages` must outlive
+/// The same with the moving averages of variables, as weights/average.h names them. `averages` must outlive
 /// the result.
 weights::TensorSource with_averages(weights::TensorSource source, const std::map<std::string, HostTensor>& averages);
 /// All variables of the executable, in their stored types.
@@ -46,9 +46,9 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, wei
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
 /// Converts a BERT checkpoint of Hugging Face's transformers, or an image network's weights of another program
-/// (nn/source_weights.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data) for
-/// tensors that are missing or have other shapes than the network's, and Error(usage) that names the option when BERT's
-/// config.json gives another activation, epsilon or number of heads.
+/// (graph/source_weights.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data)
+/// for tensors that are missing or have other shapes than the network's, and Error(usage) that names the option when
+/// BERT's config.json gives another activation, epsilon or number of heads.
 weights::Checkpoint in_own_layout(weights::Checkpoint checkpoint, const graph::Graph& graph, const std::string& path);
 
 /// A checkpoint that has all variables of the network: those that it may lack are drawn anew, in 32 bits.

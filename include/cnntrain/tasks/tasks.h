@@ -45,7 +45,7 @@ bool takes_place_of(std::string_view flag, std::string_view other);
 /// folder has no run.
 options::ParseResult restored_arguments(const options::ParseResult& restore_line, const FileSystem& files);
 
-// The functions of train/runs.h and the dry run, for the task of the arguments.
+// The functions of run/runs.h and the dry run, for the task of the arguments.
 int run_training(const options::ParseResult& arguments, const run::Host& host);
 int run_validation(const options::ParseResult& arguments, const run::Host& host);
 int run_inference(const options::ParseResult& arguments, const run::Host& host);

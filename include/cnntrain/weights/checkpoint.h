@@ -60,7 +60,7 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
 /// tensors share are removed: "module." of DataParallel.
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory. BERT in Hugging Face's layout gets the
-/// config.json beside it as the metadata kConfigKey (checkpoint/bert_config.h), checked.
+/// config.json beside it as the metadata kConfigKey (weights/bert_config.h), checked.
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 /// Checks that the checkpoint holds exactly the expected variables in their shapes. Float types may differ (cast

@@ -68,7 +68,7 @@ struct ImportSettings {
     bool classifier = true;       // false: drop `classifier`, which scores tokens or choices
 };
 
-/// Returns the variables of a BERT network by their names in src/nn/bert.cpp. Reads both spellings of the norms'
+/// Returns the variables of a BERT network by their names in src/graph/nn/bert.cpp. Reads both spellings of the norms'
 /// parameters (weight and bias, gamma and beta) and files of the bare encoder (names without "bert."). `path` is for
 /// error messages. All shapes and types are checked before any tensor is copied: Error(data) names tensors that are
 /// missing or do not fit. Error(usage) if the word embedding has fewer rows than settings.vocabulary.

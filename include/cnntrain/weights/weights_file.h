@@ -21,7 +21,7 @@ struct WeightsHeader {
 WeightsHeader weights_header(const FileSystem& files, const std::string& path);
 
 /// The tensors by the names that they have in the file. Names of classes in timm's config.json beside it become those
-/// of the checkpoint (class_names.h). Errors as load().
+/// of the checkpoint (set_class_names()). Errors as load().
 Checkpoint load_weights(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 // Names of the classes by number, as a checkpoint carries them: metadata "classes", a JSON list of texts.

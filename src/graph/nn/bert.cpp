@@ -16,8 +16,8 @@
 namespace cnntrain::nn {
 namespace {
 
-// Builds the encoder of BERT: the functions with which every BERT network begins, and the layers of its heads. bert.cpp
-// (pretraining) and bert_classification.cpp have the heads.
+// Builds the encoder of BERT: the functions with which every BERT network begins, and the layers of its heads. The
+// heads of pretraining and of classification follow.
 
 // Scopes of the heads of pretraining.
 inline constexpr std::string_view kMaskedWordsScope = "cls/predictions";

@@ -104,7 +104,7 @@ std::string shown_name(std::string_view name);
 /// Appends a length to a shape; false if the tensor's bytes could overflow 64 bits.
 bool add_length(Shape& shape, std::uint64_t length);
 
-// The readers of single formats, with which cnntrain/checkpoint/foreign.h is implemented.
+// The readers of single formats, with which cnntrain/weights/foreign.h is implemented.
 
 /// Result of a reader.
 struct ForeignContent {
