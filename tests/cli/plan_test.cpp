@@ -54,6 +54,15 @@ TEST(PlanCommand, MeasuresOrReadsAProfile) {
     expect_error("plan " + kLine + "--model-size 14 --profile " + profile, ErrorKind::usage, {"profile.json", "14"});
 }
 
+TEST(PlanCommand, ReadsAProfileOfSingleMicroBatches) {
+    const test::TemporaryFolder folder;
+    const std::string line =
+        "profile train --dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --threads 2 ";
+    ASSERT_EQ(run(line + "--profile-steps 1 --profile-dir " + (folder / "p")).exit_code, 0);
+    const Outcome read = run("plan " + kLine + "--threads 2 --no-measure --profile " + (folder / "p/profile.json"));
+    EXPECT_EQ(read.exit_code, 0) << read.text;
+}
+
 TEST(PlanCommand, HelpNamesItsOwnOptions) {
     const std::string text = run("plan --help").text;
     EXPECT_THAT(text, StartsWith("usage: cnntrain plan [options]\n"));

@@ -96,10 +96,6 @@ data::Batch MadeUpBatches::next() {
     return batch;
 }
 
-}  // namespace
-
-namespace {
-
 /// A row as the backend measured it.
 backend::ProfileRow measured_row(const profile::Row& row, std::int64_t steps) {
     backend::ProfileRow result;
@@ -207,14 +203,16 @@ double step_ms(std::span<const backend::ProfileRow* const> rows) {
 
 }  // namespace
 
-/// Ignores rows that ran once per weight update, because they do not belong to a micro-batch.
+/// Rows that ran once per weight update belong to no micro-batch, unless an update has only one.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int pipelines) {
     FunctionTimes times;
     times.functions.resize(names.count());
     std::vector<const backend::ProfileRow*> of_batches;  // grouped by pipeline
+    const bool accumulates =
+        std::ranges::any_of(rows, [&](const backend::ProfileRow& row) { return row.runs > updates; });
     for (const backend::ProfileRow& row : rows) {
-        if (row.phase == graph::Phase::update || row.runs <= updates) {
+        if (row.phase == graph::Phase::update || (accumulates && row.runs <= updates)) {
             times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
         } else {
             of_batches.push_back(&row);
