@@ -184,49 +184,51 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
     const std::string folder = folder_of(paths.front());
     if (!folder.empty()) files.make_directories(folder);
     for (const std::string& path : paths)
-        files.create(path);  // a folder that cannot be written is an error now, not after the comparison
+        files.create(path);  // a folder that cannot be written is an error now, not after the work
 }
 
-/// Calls visit(bytes) for pieces of a file in memory, and where they begin.
-template <typename Visit> void for_each_piece(const InputFile& file, const Visit& visit) {
-    constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;
-    std::vector<std::byte> bytes;
-    for (std::uint64_t at = 0; at < file.size_bytes(); at += kPiece) {
-        bytes.resize(std::min(kPiece, file.size_bytes() - at));
-        file.read_at(at, bytes);
-        visit(std::span<const std::byte>(bytes), at);
-    }
-}
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;  // bytes that are copied or compared at a time
 
-void check_written(const FileSystem& files, const std::string& path, const InputFile& content) {
+/// Error(storage) unless the file has these bytes. `read` is called as InputFile::read_at().
+template <typename Read>
+void check_written(const FileSystem& files, const std::string& path, std::uint64_t size, const Read& read) {
     const std::unique_ptr<InputFile> written = files.open(path);
-    bool same = written->size_bytes() == content.size_bytes();
-    std::vector<std::byte> bytes;
-    for_each_piece(content, [&](std::span<const std::byte> piece, std::uint64_t at) {
-        if (!same) return;
-        bytes.resize(piece.size());
-        written->read_at(at, bytes);
-        same = std::ranges::equal(bytes, piece);
-    });
-    if (!same)
-        throw Error(ErrorKind::storage,
-                    path +
-                        ": other bytes are there than were written: another process writes this file "
-                        "at the same time, or the disk is damaged; convert again");
+    bool same = written->size_bytes() == size;
+    std::vector<std::byte> expected;
+    std::vector<std::byte> found;
+    for (std::uint64_t at = 0; same && at < size; at += kPiece) {
+        expected.resize(std::min(kPiece, size - at));
+        found.resize(expected.size());
+        read(at, std::span<std::byte>(expected));
+        written->read_at(at, found);
+        same = found == expected;
+    }
+    if (same) return;
+    throw Error(ErrorKind::storage, path +
+                                        ": other bytes are there than were written: another process writes this file "
+                                        "at the same time, or the disk is damaged; convert again");
 }
 
 /// All are written before the first gets its name.
 void publish(const FileSystem& memory, FileSystem& files, const std::vector<std::string>& paths) {
     std::vector<std::unique_ptr<OutputFile>> outputs;
+    std::vector<std::byte> bytes;
     for (const std::string& path : paths) {
         outputs.push_back(files.create(path));
-        for_each_piece(*memory.open(path),
-                       [&](std::span<const std::byte> piece, std::uint64_t) { outputs.back()->write(piece); });
+        const std::unique_ptr<InputFile> content = memory.open(path);
+        for (std::uint64_t at = 0; at < content->size_bytes(); at += kPiece) {
+            bytes.resize(std::min(kPiece, content->size_bytes() - at));
+            content->read_at(at, bytes);
+            outputs.back()->write(bytes);
+        }
     }
     for (const auto& output : outputs)
         output->commit();
-    for (const std::string& path : paths)
-        check_written(files, path, *memory.open(path));
+    for (const std::string& path : paths) {
+        const std::unique_ptr<InputFile> content = memory.open(path);
+        check_written(files, path, content->size_bytes(),
+                      [&](std::uint64_t at, std::span<std::byte> out) { content->read_at(at, out); });
+    }
 }
 
 ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const ExportedNetwork& network) {
@@ -242,9 +244,11 @@ ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const 
     settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint));
     const OnnxModel model = to_onnx(network.part, settings);
     check_target(request, files, network.checkpoint, {path});
-    MemoryFiles memory;
-    write_text(memory, path, encode(model));
-    publish(memory, files, {path});
+    const std::string bytes = encode(model);
+    write_text(files, path, bytes);
+    check_written(files, path, bytes.size(), [&](std::uint64_t at, std::span<std::byte> out) {
+        std::memcpy(out.data(), bytes.data() + at, out.size());
+    });
     return {.paths = {path}, .what = "ONNX, operator set " + std::to_string(model.opset)};
 }
 
