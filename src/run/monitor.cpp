@@ -27,10 +27,10 @@ Metric compared_metric(const Task& task, const ValidationSettings& settings) {
     if (!settings.keep_best) return task.metric(Metric::accuracy, row) ? Metric::accuracy : Metric::loss;
     if (task.metric(*settings.keep_best, row)) return *settings.keep_best;
     std::vector<std::string> there;
-    for (const std::string_view name : options::names<Metric>()) {
-        if (task.metric(*options::named<Metric>(name), row)) there.emplace_back(name);
+    for (const std::string_view name : spellings(Metric{})) {
+        if (task.metric(*named<Metric>(name), row)) there.emplace_back(name);
     }
-    throw Error(ErrorKind::usage, "--keep-best " + std::string(options::name(*settings.keep_best)) +
+    throw Error(ErrorKind::usage, "--keep-best " + std::string(spelling(*settings.keep_best)) +
                                       ": validations of this network do not have it, but " + listed(there));
 }
 
@@ -103,7 +103,7 @@ Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Execut
 }
 
 std::string Monitor::best_text() const {
-    const std::string metric = std::string(options::name(result_.metric()));
+    const std::string metric = std::string(spelling(result_.metric()));
     if (!result_.best()) return "no finite " + metric;
     return metric + " " + value_text(result_.metric(), result_.best()->value) + " of " + task_.description().update +
            " " + std::to_string(result_.best()->iteration);
@@ -117,7 +117,7 @@ std::string Monitor::end_text() const {
 void Monitor::restore(const std::string& state) {
     if (result_.restore(state)) return;
     observers_.line("The best result so far was compared by another metric; it is looked for anew, by " +
-                    std::string(options::name(result_.metric())));
+                    std::string(spelling(result_.metric())));
 }
 
 namespace {
@@ -140,7 +140,7 @@ bool BestResult::add(double value, std::int64_t iteration) {
 }
 
 std::string BestResult::state() const {
-    json state = {{"last", last_}, {"metric", options::name(metric_)}, {"without_better", without_better_}};
+    json state = {{"last", last_}, {"metric", spelling(metric_)}, {"without_better", without_better_}};
     if (best_) state["best"] = {{"value", best_->value}, {"iteration", best_->iteration}};
     return state.dump();
 }
@@ -149,7 +149,7 @@ bool BestResult::restore(const std::string& text) {
     try {
         const json state = json::parse(text);
         last_ = state.at("last").get<std::int64_t>();
-        if (state.at("metric").get<std::string>() != options::name(metric_)) return false;
+        if (state.at("metric").get<std::string>() != spelling(metric_)) return false;
         without_better_ = state.at("without_better").get<std::int64_t>();
         best_.reset();
         if (const auto best = state.find("best"); best != state.end())

@@ -158,13 +158,10 @@ std::string exchange_line(const backend::CompileReport& report, const backend::C
     const std::size_t buckets = report.bucket_bytes.size();
     const std::uint64_t bytes =
         std::accumulate(report.bucket_bytes.begin(), report.bucket_bytes.end(), std::uint64_t{0});
-    const auto name_in = [](const auto& names, auto value) {
-        return std::string(names[static_cast<std::size_t>(value)]);
-    };
     return "Gradients: " + size_text(bytes) + " in " + std::to_string(buckets) +
            (buckets == 1 ? " bucket" : " buckets") + ", summed over " + std::to_string(peers.communicator->size()) +
-           " processes; " + name_in(comm::kWireNames, peers.reduce.wire) + " on the wire, " +
-           name_in(comm::kRouteNames, peers.reduce.route) + " route, " +
+           " processes; " + std::string(spelling(peers.reduce.wire)) + " on the wire, " +
+           std::string(spelling(peers.reduce.route)) + " route, " +
            (request.cpu.overlap_exchange ? "while backward goes on" : "after the backward pass");
 }
 

@@ -464,7 +464,7 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
         {kProgram, CNNTRAIN_VERSION},
         {"backend", std::string(backend)},
         {"micro batch", std::to_string(settings.training.micro_batch_size)},
-        {"precision", std::string(options::name(settings.device.precision))},
+        {"precision", std::string(spelling(settings.device.precision))},
         {"graph", digest(graph.to_text())},
     };
     key.insert(task.identity.begin(), task.identity.end());

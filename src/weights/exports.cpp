@@ -59,11 +59,6 @@ Colours colours_of(const data::DataSettings& images) {
     return colours;
 }
 
-template <typename Enum, std::size_t count>
-std::string spelled(const std::array<std::string_view, count>& names, Enum value) {
-    return std::string(names[static_cast<std::size_t>(value)]);
-}
-
 ordered_json preprocessing(const data::DataSettings& images, bool inside) {
     const data::PreparationSettings& how = images.preparation;
     ordered_json result = {{"image_size", images.image_size},
@@ -74,7 +69,7 @@ ordered_json preprocessing(const data::DataSettings& images, bool inside) {
         result["normalisation"] = "each image: (x - mean) / max(deviation, 1 / sqrt(number of values))";
         return result;
     }
-    result["resize"] = spelled(data::kResizeModeNames, how.resize_mode);
+    result["resize"] = spelling(how.resize_mode);
     if (how.resize_mode == data::ResizeMode::crop) {
         result["crop_fraction"] = how.crop_fraction;
         result["shorter_side"] = data::evaluation_shorter_side(images.image_size, how.crop_fraction);
@@ -84,7 +79,7 @@ ordered_json preprocessing(const data::DataSettings& images, bool inside) {
         for (const float level : data::mean_pixel(images))
             result["pad_levels"].push_back(std::lround(level));
     }
-    result["interpolation"] = spelled(data::kInterpolationNames, how.interpolation);
+    result["interpolation"] = spelling(how.interpolation);
     const Colours colours = colours_of(images);
     result["normalisation"] = "(x / 255 - mean) / std";
     result["mean"] = colours.mean;

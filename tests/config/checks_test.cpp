@@ -125,7 +125,7 @@ TEST(Pipeline, IsThereWithEveryScheduleOnOneDeviceAndMore) {
     using schedule::PipelineSchedule;
     for (const auto schedule :
          {PipelineSchedule::grouped, PipelineSchedule::interleaved, PipelineSchedule::sequential}) {
-        const std::string written(schedule::kPipelineScheduleNames.at(static_cast<std::size_t>(schedule)));
+        const std::string written(spelling(schedule));
         for (const std::int64_t shards : {1, 4}) {
             const ParseResult run = parse(kCifar + "--pipeline --shards " + std::to_string(shards) +
                                           " --pipeline-splits a b c --pipeline-schedule " + written);

@@ -32,7 +32,7 @@ json load_golden(const std::string& name) {
 
 nn::Family family_of(const std::string& name) {
     for (const auto family : {nn::Family::resnet, nn::Family::resnext, nn::Family::efficientnet}) {
-        if (nn::name(family) == name) return family;
+        if (spelling(family) == name) return family;
     }
     throw Error(ErrorKind::data, name + ": no family of models");
 }

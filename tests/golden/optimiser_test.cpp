@@ -122,7 +122,7 @@ TEST(GoldenOptimiser, TenStepsOfEach) {
     for (const auto rule :
          {graph::UpdateRule::sgd, graph::UpdateRule::momentum, graph::UpdateRule::rmsprop, graph::UpdateRule::lars,
           graph::UpdateRule::adamw, graph::UpdateRule::lamb, graph::UpdateRule::nesterov}) {
-        const std::string name = "optimiser/" + std::string(options::name(rule));
+        const std::string name = "optimiser/" + std::string(spelling(rule));
         compare_on_both(name, settings_of(rule), [](std::int64_t) { return 0.1; });
     }
 }

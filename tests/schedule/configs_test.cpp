@@ -75,8 +75,8 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         EXPECT_EQ(plan.global_batch, row.global_batch);
         EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
         EXPECT_EQ(plan.iterations, row.iterations);
-        EXPECT_EQ(options::name(settings.optimiser.rule), row.optimiser);
-        EXPECT_EQ(options::name(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
+        EXPECT_EQ(spelling(settings.optimiser.rule), row.optimiser);
+        EXPECT_EQ(spelling(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
         EXPECT_DOUBLE_EQ(optim::base_learning_rate(tasks::image_settings(settings).learning_rate, plan.global_batch),
                          row.learning_rate);
     }

@@ -26,7 +26,7 @@ constexpr std::int32_t kMostStages = 8;
 template <typename Check> void for_each_pipeline(Check check) {
     for (const PipelineSchedule schedule : kSchedules) {
         for (std::int32_t stages = 1; stages <= kMostStages; ++stages) {
-            SCOPED_TRACE(std::string(name(schedule)) + ", " + std::to_string(stages) + " stages");
+            SCOPED_TRACE(std::string(spelling(schedule)) + ", " + std::to_string(stages) + " stages");
             check(Pipeline{stages, schedule});
         }
     }

@@ -252,7 +252,7 @@ void expect_stages(const Trained& staged, const Trained& plain, const Staging& h
     EXPECT_EQ(plain.stages, std::set<int>{0});
     EXPECT_EQ(staged.stages.size(), static_cast<std::size_t>(how.stages));
     EXPECT_EQ(staged.placement.stages, how.stages);
-    EXPECT_EQ(schedule::name(staged.placement.schedule), how.schedule);
+    EXPECT_EQ(spelling(staged.placement.schedule), how.schedule);
     EXPECT_EQ(staged.placement.lanes, how.lanes);
     EXPECT_EQ(staged.placement.micro_batches, kAccumulation * how.replicas);
     ASSERT_EQ(staged.stash_bytes.size(), static_cast<std::size_t>(how.stages));

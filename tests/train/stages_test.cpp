@@ -34,7 +34,7 @@ const std::vector<Network>& networks() {
 }
 
 std::string text(const Division& division) {
-    return std::string(schedule::name(division.schedule)) + ", " + std::to_string(division.lanes) + " lanes";
+    return std::string(spelling(division.schedule)) + ", " + std::to_string(division.lanes) + " lanes";
 }
 
 /// More lanes than stages have a pipeline for each group of them.

@@ -1,21 +1,31 @@
 // The user's settings for the machine that computes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "cnntrain/base/enumerators.h"
 
 namespace cnntrain::backend {
 
 enum class BackendKind : std::uint8_t { cpu, ref, ipu };
+constexpr auto spellings(BackendKind) {
+    return std::to_array<std::string_view>({"cpu", "ref", "ipu"});
+}
 
 /// Rounding to 16 bits in training. on: stochastic. on_prng_stable: the same, and results of equal operands are equal
 /// on all replicas. ri_prng_stable: stochastic only where operands are equal on all replicas, which are the updates of
 /// weights. CPUs round stochastically in updates only, so that all modes but `off` are the same there. On IPUs the
 /// updates of all replicas have the same random numbers in every mode, so that `on` is `on_prng_stable`.
 enum class StochasticRounding : std::uint8_t { on, on_prng_stable, ri_prng_stable, off };
+constexpr auto spellings(StochasticRounding) {
+    return std::to_array<std::string_view>({"ON", "ON_prng_stable", "RI_prng_stable", "OFF"});
+}
 
 /// The user's settings for IPUs; other backends ignore them.
 struct IpuSettings {

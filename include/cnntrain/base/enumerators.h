@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -43,6 +44,23 @@ template <typename Enum> constexpr auto enumerator_names() {
 
 template <typename Enum> constexpr std::string_view enumerator_name(Enum value) {
     return enumerator_names<Enum>().at(static_cast<std::size_t>(value));
+}
+
+// The words by which users know the enumerators: an enumeration that options take has a function spellings(Enum) beside
+// it, which returns one for each enumerator in their order.
+
+template <typename Enum> constexpr std::string_view spelling(Enum value) {
+    constexpr auto kAll = spellings(Enum{});
+    static_assert(kAll.size() == enumerator_count<Enum>(), "one spelling for each enumerator, in their order");
+    return kAll.at(static_cast<std::size_t>(value));
+}
+
+/// The enumerator with exactly this spelling.
+template <typename Enum> constexpr std::optional<Enum> named(std::string_view word) {
+    for (std::size_t i = 0; i < enumerator_count<Enum>(); ++i) {
+        if (spelling(static_cast<Enum>(i)) == word) return static_cast<Enum>(i);
+    }
+    return std::nullopt;
 }
 
 }  // namespace cnntrain

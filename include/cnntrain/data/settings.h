@@ -26,16 +26,18 @@ enum class ResizeMode : std::uint8_t {
     squash,  // the whole photo; its aspect ratio is not kept
     pad,     // the whole photo; its longer side becomes S, the mean pixel fills the rest
 };
-inline constexpr std::array<std::string_view, 3> kResizeModeNames = {"crop", "squash", "pad"};
-static_assert(kResizeModeNames.size() == enumerator_count<ResizeMode>());
+constexpr auto spellings(ResizeMode) {
+    return std::to_array<std::string_view>({"crop", "squash", "pad"});
+}
 
 enum class Interpolation : std::uint8_t {
     tf1_bilinear,  // TensorFlow 1's: two neighbours, no antialiasing, source = destination * in / out
     bilinear,      // antialiased, as Pillow's and torchvision's
     bicubic,       // antialiased, as Pillow's and torchvision's (a = -1/2)
 };
-inline constexpr std::array<std::string_view, 3> kInterpolationNames = {"tf1-bilinear", "bilinear", "bicubic"};
-static_assert(kInterpolationNames.size() == enumerator_count<Interpolation>());
+constexpr auto spellings(Interpolation) {
+    return std::to_array<std::string_view>({"tf1-bilinear", "bilinear", "bicubic"});
+}
 
 /// Training images take the interpolation and the normalisation; evaluation takes all.
 struct PreparationSettings {
@@ -157,6 +159,12 @@ static_assert(kDatasets.size() == enumerator_count<DatasetId>());
 
 constexpr const DatasetInfo& dataset_info(DatasetId id) {
     return *std::ranges::find(kDatasets, id, &DatasetInfo::id);
+}
+constexpr auto spellings(DatasetId) {
+    std::array<std::string_view, kDatasets.size()> names;
+    for (const DatasetInfo& info : kDatasets)
+        names[static_cast<std::size_t>(info.id)] = info.name;
+    return names;
 }
 
 /// (x/255 - mean) / deviation per channel.

@@ -29,20 +29,19 @@ static_assert(kActivations.size() == enumerator_count<Activation>());
 
 /// Rules by which optimisers update a variable, in the order in which help lists the optimisers.
 enum class UpdateRule : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
-/// The optimisers' names as flags, configurations and logs spell them, in the enumerators' order. Printed
-/// graphs have the names in update_rule.h.
-inline constexpr std::array<std::string_view, 7> kOptimiserNames = {"SGD",   "RMSprop", "momentum", "LARS",
-                                                                    "AdamW", "LAMB",    "nesterov"};
-static_assert(kOptimiserNames.size() == enumerator_count<UpdateRule>());
+/// The optimisers' names; printed graphs have those in update_rule.h.
+constexpr auto spellings(UpdateRule) {
+    return std::to_array<std::string_view>({"SGD", "RMSprop", "momentum", "LARS", "AdamW", "LAMB", "nesterov"});
+}
 
 }  // namespace cnntrain::graph
 
 namespace cnntrain::nn {
 
 enum class Family : std::uint8_t { resnet, resnext, efficientnet };
-/// Names of the families as flags, configurations, logs and files spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 3> kFamilyNames = {"resnet", "resnext", "efficientnet"};
-static_assert(kFamilyNames.size() == enumerator_count<Family>());
+constexpr auto spellings(Family) {
+    return std::to_array<std::string_view>({"resnet", "resnext", "efficientnet"});
+}
 
 enum class NormKind : std::uint8_t { batch, group };
 
@@ -51,16 +50,18 @@ enum class PaddingRule : std::uint8_t {
     same,       // TensorFlow's SAME: an odd pixel is below and to the right
     symmetric,  // PyTorch's: as many pixels on each side
 };
-inline constexpr std::array<std::string_view, 2> kPaddingRuleNames = {"same", "symmetric"};
-static_assert(kPaddingRuleNames.size() == enumerator_count<PaddingRule>());
+constexpr auto spellings(PaddingRule) {
+    return std::to_array<std::string_view>({"same", "symmetric"});
+}
 
 /// The convolution of a bottleneck that has the stride.
 enum class BottleneckStride : std::uint8_t {
     spatial,  // 3x3 ("v1.5")
     first,    // 1x1 (He et al. 2015)
 };
-inline constexpr std::array<std::string_view, 2> kBottleneckStrideNames = {"3x3", "1x1"};
-static_assert(kBottleneckStrideNames.size() == enumerator_count<BottleneckStride>());
+constexpr auto spellings(BottleneckStride) {
+    return std::to_array<std::string_view>({"3x3", "1x1"});
+}
 
 /// ResNeXt: the middle width of a bottleneck, relative to the stem's, is group_dim * convolution_groups / stem filters.
 struct ResnextSettings {
@@ -101,6 +102,9 @@ struct ModelSettings {
 /// The two published forms of the families, for images like ImageNet's and like CIFAR's. The second one has a smaller
 /// stem and other sizes. DatasetInfo::network_form has the form of a data set.
 enum class NetworkForm : std::uint8_t { large_images, small_images };
+constexpr auto spellings(NetworkForm) {
+    return std::to_array<std::string_view>({"large", "small"});
+}
 
 /// A model with the settings that follow from the data set.
 struct NetworkSettings : ModelSettings {
@@ -114,10 +118,16 @@ struct NetworkSettings : ModelSettings {
 
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
+constexpr auto spellings(Precision) {
+    return std::to_array<std::string_view>({"16.16", "16.32", "32.32"});
+}
 
 /// The arithmetic of the compute type "16"; automatic: the backend's fastest on this processor. 16-bit weights always
 /// have the backend's 16-bit type.
 enum class ComputeType : std::uint8_t { automatic, bf16, f32 };
+constexpr auto spellings(ComputeType) {
+    return std::to_array<std::string_view>({"auto", "bf16", "f32"});
+}
 
 struct PrecisionSettings {
     Precision precision = Precision::p16_16;
@@ -189,6 +199,10 @@ namespace cnntrain::optim {
 /// Schedules of image classification, by iterations and epochs (learning_rate.h). StepSchedule below has those of BERT.
 /// Their cosine and polynomial have different formulas, because the tasks' original programs differ.
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial, gradual };
+constexpr auto spellings(LrSchedule) {
+    return std::to_array<std::string_view>(
+        {"stepped", "cosine", "exponential", "polynomial_decay_lr", "gradual_warmup_then_dec"});
+}
 
 struct LarsSettings {
     double trust_scale = 1e-3;  // --lars-eeta
@@ -270,9 +284,9 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
 /// image classification: its cosine begins with the run instead of after the warm-up, and its polynomial falls to the
 /// user's end rate instead of kLowestStepRate.
 enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };
-/// Names of the schedules as flags and configurations spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 4> kStepScheduleNames = {"custom", "natural_exponential",
-                                                                       "polynomial_decay", "cosine_decay"};
+constexpr auto spellings(StepSchedule) {
+    return std::to_array<std::string_view>({"custom", "natural_exponential", "polynomial_decay", "cosine_decay"});
+}
 
 struct StepRateSettings {
     StepSchedule schedule = StepSchedule::polynomial;

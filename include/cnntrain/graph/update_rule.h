@@ -53,7 +53,7 @@ inline constexpr std::size_t kMostUpdateSlots = 2;
 
 struct UpdateRuleFacts {
     UpdateRule rule;
-    std::string_view name;  // as graphs are printed; users write kOptimiserNames
+    std::string_view name;  // as graphs are printed; users write spellings(UpdateRule)
     std::size_t slots;      // tensors like the target
     bool scales_step;       // by a trust ratio
     /// The trust ratio from two norms: of the target, and of another vector (lars: g; lamb: u). Null for rules without
@@ -82,7 +82,7 @@ inline constexpr std::array kUpdateRules = {
 constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {
     return kUpdateRules.at(static_cast<std::size_t>(rule));
 }
-static_assert(kUpdateRules.size() == kOptimiserNames.size());
+static_assert(kUpdateRules.size() == enumerator_count<UpdateRule>());
 static_assert([] {
     for (const UpdateRuleFacts& facts : kUpdateRules) {
         if (facts_of(facts.rule).rule != facts.rule || facts.slots > kMostUpdateSlots) return false;

@@ -72,45 +72,13 @@ enum class Source : std::uint8_t {
 /// True if the user set the value.
 bool given(Source source);
 
-// Spellings of the enumerators that options take, in enumerator order.
-
-/// Specialised for every enumeration that is the type of an option.
-template <typename E> const std::vector<std::string_view>& names();
-template <> const std::vector<std::string_view>& names<backend::BackendKind>();
-template <> const std::vector<std::string_view>& names<comm::Wire>();
-template <> const std::vector<std::string_view>& names<comm::Route>();
-template <> const std::vector<std::string_view>& names<nn::Family>();
-template <> const std::vector<std::string_view>& names<nn::PaddingRule>();
-template <> const std::vector<std::string_view>& names<nn::BottleneckStride>();
-template <> const std::vector<std::string_view>& names<nn::NetworkForm>();
-template <> const std::vector<std::string_view>& names<data::DatasetId>();
-template <> const std::vector<std::string_view>& names<data::Interpolation>();
-template <> const std::vector<std::string_view>& names<data::ResizeMode>();
-template <> const std::vector<std::string_view>& names<graph::UpdateRule>();
-template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
-template <> const std::vector<std::string_view>& names<optim::StepSchedule>();
-template <> const std::vector<std::string_view>& names<nn::Precision>();
-template <> const std::vector<std::string_view>& names<nn::ComputeType>();
-template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
-template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
-template <> const std::vector<std::string_view>& names<run::Metric>();
-
-/// The enumerator with exactly this spelling.
-template <typename E> std::optional<E> named(std::string_view spelling) {
-    const auto& all = names<E>();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i] == spelling) return static_cast<E>(i);
-    }
-    return std::nullopt;
-}
-
 // Connects an option row to the member of Settings that holds the option's value.
 
 struct Binding {
     void (*write)(Settings& settings, const Value& value) = nullptr;
-    Type type = Type::boolean;                                    // of the member
-    Value (*initial)() = nullptr;                                 // the member's value in new settings
-    const std::vector<std::string_view>& (*choices)() = nullptr;  // of a member that is an enumeration
+    Type type = Type::boolean;                             // of the member
+    Value (*initial)() = nullptr;                          // the member's value in new settings
+    std::vector<std::string_view> (*choices)() = nullptr;  // of a member that is an enumeration
 };
 
 /// An unset value leaves the member unchanged; it empties a std::optional member.
@@ -132,13 +100,18 @@ template <typename T> void assign(std::optional<T>& member, const Value& value) 
 
 template <typename T> Value value_of(const T& member) {
     if constexpr (std::is_enum_v<T>) {
-        return std::string(names<T>().at(static_cast<std::size_t>(member)));
+        return std::string(spelling(member));
     } else {
         return member;
     }
 }
 template <typename T> Value value_of(const std::optional<T>& member) {
     return member ? value_of(*member) : Value();
+}
+
+template <typename Enum> std::vector<std::string_view> choices_of() {
+    constexpr auto kAll = spellings(Enum{});
+    return {kAll.begin(), kAll.end()};
 }
 
 template <typename T> struct WithoutOptional { using Type = T; };
@@ -176,7 +149,7 @@ template <auto kFirst, auto... kPath> constexpr Binding to() {
     Binding binding{
         [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); },
         type_of<Content>(), [] { return value_of(((Root().*kFirst).*....*kPath)); }};
-    if constexpr (std::is_enum_v<Content>) binding.choices = names<Content>;
+    if constexpr (std::is_enum_v<Content>) binding.choices = choices_of<Content>;
     return binding;
 }
 

@@ -80,7 +80,9 @@ struct CheckpointSettings : schedule::CheckpointTimes {
 
 /// A result of a validation by which weights are compared.
 enum class Metric : std::uint8_t { accuracy, balanced_accuracy, top_5, loss };
-inline constexpr std::array<std::string_view, 4> kMetricNames{"accuracy", "balanced-accuracy", "top-5", "loss"};
+constexpr auto spellings(Metric) {
+    return std::to_array<std::string_view>({"accuracy", "balanced-accuracy", "top-5", "loss"});
+}
 
 /// Settings of validation. Without times, it follows the training; with times, it takes place during the training.
 struct ValidationSettings : schedule::ValidationTimes {
@@ -102,7 +104,9 @@ struct DeviceSettings : nn::PrecisionSettings {
 
 /// Form of the report on standard output.
 enum class LogFormat : std::uint8_t { text, json };
-inline constexpr std::array<std::string_view, 2> kLogFormatNames{"text", "json"};
+constexpr auto spellings(LogFormat) {
+    return std::to_array<std::string_view>({"text", "json"});
+}
 
 struct LoggingSettings {
     bool verbose = false;  // a terminal shows as much as a pipe
@@ -126,17 +130,6 @@ struct LoggingSettings {
 }  // namespace cnntrain::run
 
 namespace cnntrain::options {
-
-/// The spelling in flags, configurations and files: "resnet", "cifar-10", "16.32", "polynomial_decay_lr", ...
-std::string_view name(backend::BackendKind value);
-std::string_view name(backend::StochasticRounding value);
-std::string_view name(data::DatasetId value);
-std::string_view name(nn::Family value);
-std::string_view name(nn::Precision value);
-std::string_view name(nn::ComputeType value);
-std::string_view name(optim::LrSchedule value);
-std::string_view name(graph::UpdateRule value);
-std::string_view name(run::Metric value);
 
 /// Base class of a task's own settings.
 struct OwnSettings {

@@ -19,9 +19,6 @@
 
 namespace cnntrain::schedule {
 
-/// The user's spelling, such as "Grouped".
-std::string_view name(PipelineSchedule schedule);
-
 struct Pipeline {
     std::int32_t stages = 1;
     PipelineSchedule schedule = PipelineSchedule::sequential;

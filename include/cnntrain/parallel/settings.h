@@ -12,12 +12,15 @@
 #include <vector>
 
 #include "cnntrain/base/checked.h"
+#include "cnntrain/base/enumerators.h"
 
 namespace cnntrain::schedule {
 
 /// Order of the stages' work in a pipeline (pipeline.h).
 enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
-inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames{"Grouped", "Interleaved", "Sequential"};
+constexpr auto spellings(PipelineSchedule) {
+    return std::to_array<std::string_view>({"Grouped", "Interleaved", "Sequential"});
+}
 
 /// True if `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of equally
 /// many processes.
@@ -95,12 +98,16 @@ namespace cnntrain::comm {
 
 /// Element type of gradients in messages between ranks.
 enum class Wire : std::uint8_t { f32, bf16 };
-inline constexpr std::array<std::string_view, 2> kWireNames{"f32", "bf16"};
+constexpr auto spellings(Wire) {
+    return std::to_array<std::string_view>({"f32", "bf16"});
+}
 
 /// flat: every rank exchanges with every other. hierarchical: the ranks of a node add in shared memory, and one rank
 /// per node exchanges with those of other nodes. With one rank per node both are the same.
 enum class Route : std::uint8_t { flat, hierarchical };
-inline constexpr std::array<std::string_view, 2> kRouteNames{"flat", "hierarchical"};
+constexpr auto spellings(Route) {
+    return std::to_array<std::string_view>({"flat", "hierarchical"});
+}
 
 /// Default of --max-cross-replica-buffer-size.
 inline constexpr std::int64_t kDefaultBucketBytes = 10'485'760;

@@ -23,9 +23,9 @@ Network make_network(const NetworkSettings& settings) {
     const FamilyRow family = row_of(settings.family);
     const std::vector<std::string> sizes = family.sizes(settings.form);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
-        throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " + std::string(name(settings.form)) +
-                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
-                                          suggestion(settings.size, sizes));
+        throw Error(ErrorKind::usage, std::string(spelling(settings.family)) + " for " +
+                                          std::string(name(settings.form)) + " has no size '" + settings.size +
+                                          "'; sizes: " + joined(sizes) + suggestion(settings.size, sizes));
     }
     return family.network(settings);
 }
@@ -179,10 +179,6 @@ FamilyRow row_of(Family family) {
 
 FamilyInfo family_info(Family family) {
     return row_of(family).info;
-}
-
-std::string_view name(Family family) {
-    return kFamilyNames.at(static_cast<std::size_t>(family));
 }
 
 std::vector<std::string> model_sizes(Family family, NetworkForm form) {

@@ -34,10 +34,7 @@ struct Differences {
 
 Differences differences(const NetworkSettings& own, const NetworkSettings& theirs) {
     Differences found;
-    const auto words = [](PaddingRule rule) { return std::string(kPaddingRuleNames[static_cast<std::size_t>(rule)]); };
-    const auto stride = [](BottleneckStride rule) {
-        return std::string(kBottleneckStrideNames[static_cast<std::size_t>(rule)]);
-    };
+    const auto words = [](auto rule) { return std::string(spelling(rule)); };
     const auto add = [&](const std::string& option, const std::string& has, const std::string& wanted) {
         if (has == wanted) return;
         found.own.push_back(option + " " + has);
@@ -46,7 +43,7 @@ Differences differences(const NetworkSettings& own, const NetworkSettings& their
     add("--padding", words(own.padding), words(theirs.padding));
     add("--norm-epsilon", formatted("%g", own.epsilon), formatted("%g", theirs.epsilon));
     if (own.family != Family::efficientnet)
-        add("--bottleneck-stride", stride(own.bottleneck_stride), stride(theirs.bottleneck_stride));
+        add("--bottleneck-stride", words(own.bottleneck_stride), words(theirs.bottleneck_stride));
     return found;
 }
 

@@ -21,7 +21,7 @@ std::string written_splits(const options::Settings& /*settings*/, const std::vec
 /// Options that a line without a pipeline needs besides its stages.
 std::string options_before(const PlannedLine& line, const run::TaskRow& row) {
     if (line.pipelined) return "";
-    const std::string schedule = "--pipeline-schedule " + std::string(schedule::name(line.schedule)) + " ";
+    const std::string schedule = "--pipeline-schedule " + std::string(spelling(line.schedule)) + " ";
     return row.pipeline ? schedule : "--pipeline " + schedule;
 }
 

@@ -96,7 +96,7 @@ std::string plural(std::string reason) {
 std::string backend_names(std::uint32_t backends) {
     if (backends == kIpu) return "IPUs";
     std::vector<std::string> words;
-    const auto& all = names<backend::BackendKind>();
+    const auto& all = spellings(backend::BackendKind{});
     for (std::size_t i = 0; i < all.size(); ++i) {
         if ((backends & (1U << i)) != 0) words.emplace_back(all[i]);
     }
@@ -326,7 +326,7 @@ Violation right_task(const Resolution& run) {
 
 Violation compute_type_of_16(const Resolution& run) {
     const std::string precision = run.values.text("precision");
-    const bool asks = run.values.text("compute_type") == name(nn::ComputeType::bf16);
+    const bool asks = run.values.text("compute_type") == spelling(nn::ComputeType::bf16);
     if (!asks || (precision != "32.32" && precision != "32")) return {};
     return "--precision " + precision + " computes in f32: leave out --compute-type bf16 or choose --precision 16" +
            (precision == "32" ? "" : ".32");
@@ -457,7 +457,7 @@ Violation syncs_need_processes(const OptionValues& values) {
 }
 
 Violation lars_signs(const OptionValues& values) {
-    if (values.text("optimiser") != name(graph::UpdateRule::lars)) return {};
+    if (values.text("optimiser") != spelling(graph::UpdateRule::lars)) return {};
     if (values.number("momentum") >= 0.0 && values.number("lars_weight_decay") >= 0.0) return {};
     return "--momentum and --lars-weight-decay must not be negative with --optimiser LARS";
 }
@@ -479,13 +479,13 @@ Violation selected_ipus(const OptionValues& values) {
 }
 
 Violation rmsprop_decay(const OptionValues& values) {
-    if (values.text("optimiser") != name(graph::UpdateRule::rmsprop)) return {};
+    if (values.text("optimiser") != spelling(graph::UpdateRule::rmsprop)) return {};
     if (values.is_set("rmsprop_decay") || values.is_set("rmsprop_base_decay_exp")) return {};
     return "--optimiser RMSprop needs --rmsprop-decay or --rmsprop-base-decay-exp";
 }
 
 Violation rmsprop_decay_range(const OptionValues& values) {
-    if (values.text("optimiser") != name(graph::UpdateRule::rmsprop) || values.is_set("rmsprop_decay")) return {};
+    if (values.text("optimiser") != spelling(graph::UpdateRule::rmsprop) || values.is_set("rmsprop_decay")) return {};
     if (!values.is_set("rmsprop_base_decay_exp")) return {};
     const schedule::BatchPlan plan{.micro_batch = values.integer("micro_batch_size"),
                                    .accumulation = values.integer("gradient_accumulation_count"),

@@ -31,10 +31,6 @@ StageWork work_of(const Pipeline& pipeline, std::int32_t slot, std::int64_t micr
 
 }  // namespace
 
-std::string_view name(PipelineSchedule schedule) {
-    return kPipelineScheduleNames.at(static_cast<std::size_t>(schedule));
-}
-
 std::int32_t slot_of(const Pipeline& pipeline, std::int32_t stage, bool backward) {
     return backward ? pipeline.slots() - 1 - stage : stage;
 }
@@ -112,7 +108,7 @@ void check_micro_batches(const Pipeline& pipeline, std::int64_t micro_batches) {
                                 : below > std::numeric_limits<std::int64_t>::max() - unit
                                     ? std::to_string(below)
                                     : std::to_string(below) + " or " + std::to_string(below + unit);
-    throw Error(ErrorKind::usage, "--pipeline-schedule " + std::string(name(pipeline.schedule)) + " with " +
+    throw Error(ErrorKind::usage, "--pipeline-schedule " + std::string(spelling(pipeline.schedule)) + " with " +
                                       std::to_string(pipeline.stages) +
                                       " stages needs a --gradient-accumulation-count that is a multiple of " +
                                       std::to_string(unit) + ", not " + std::to_string(micro_batches) +

@@ -35,11 +35,11 @@ options::ResolvedOption& option(options::ParseResult& arguments, std::string_vie
 void write_device(std::ostream& out, const Settings& settings, const backend::Arithmetic& arithmetic,
                   const RunFacts& facts) {
     const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
-    out << "Device\n Precision: " << options::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
+    out << "Device\n Precision: " << spelling(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
     out << " Arithmetic: " << name(arithmetic.type) << " (" << arithmetic.reason << ")\n";
     const bool on_ipus = settings.run.backend == backend::BackendKind::ipu;
     if (facts.names_ipus) out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
-    out << " Backend: " << options::name(settings.run.backend) << '\n';
+    out << " Backend: " << spelling(settings.run.backend) << '\n';
     if (on_ipus && settings.main.trains)
         out << " IPUs: " << ipus_text(update_plan(settings), is_emulated(settings.run)) << '\n';
     out << " " << facts.hostname << '\n';
@@ -217,7 +217,7 @@ std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, 
 namespace {
 
 std::string rule_text(const optim::OptimiserSettings& how) {
-    std::string name(options::name(how.rule));
+    std::string name(spelling(how.rule));
     switch (how.rule) {
         case graph::UpdateRule::sgd:
             return name;

@@ -182,7 +182,7 @@ private:
                            ", split before";
         for (const std::string& split : training.pipeline_splits)
             what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
-        what += "; " + std::string(schedule::name(stages.schedule)) + ", stash depths ";
+        what += "; " + std::string(spelling(stages.schedule)) + ", stash depths ";
         for (std::int32_t stage = 0; stage < stages.stages; ++stage)
             what += (stage == 0 ? "" : ", ") + std::to_string(schedule::stash_depth(stages, stage));
         constexpr schedule::StageTimes kUsual{.forward_ms = 1, .backward_ms = 2};
@@ -220,7 +220,7 @@ private:
                            counted(planned.count(), "time") + ", ";
         if (settings_.training.ema_decay > 0) text += "each of the weights and of their average, ";
         compared_metric(task_, settings);  // with its errors
-        if (settings.keep_best) text += "the best kept by " + std::string(options::name(*settings.keep_best)) + ", ";
+        if (settings.keep_best) text += "the best kept by " + std::string(spelling(*settings.keep_best)) + ", ";
         if (settings.early_stop > 0) text += "at most " + std::to_string(settings.early_stop) + " without a better, ";
         return text;
     }
@@ -245,9 +245,9 @@ private:
     }
 
     void precision() {
-        std::string what(options::name(settings_.device.precision));
-        if (plan_) what += ", stochastic rounding " + std::string(options::name(settings_.device.stochastic_rounding));
-        line("Precision", what + ", backend " + std::string(options::name(settings_.run.backend)));
+        std::string what(spelling(settings_.device.precision));
+        if (plan_) what += ", stochastic rounding " + std::string(spelling(settings_.device.stochastic_rounding));
+        line("Precision", what + ", backend " + std::string(spelling(settings_.run.backend)));
         if (settings_.device.seed) line("Seed", std::to_string(*settings_.device.seed));
     }
 

@@ -524,9 +524,9 @@ void EstimatorLog::handle(const metrics::Row& logged) {
 namespace {
 
 Topic precision(const TaskDescription& task, const options::Settings& settings) {
-    return {"Precision", std::string(options::name(settings.device.precision)) + ", computed in " +
+    return {"Precision", std::string(spelling(settings.device.precision)) + ", computed in " +
                              std::string(name(task.arithmetic.type)) + " (" + task.arithmetic.reason + "), backend " +
-                             std::string(options::name(settings.run.backend)) + ", " +
+                             std::string(spelling(settings.run.backend)) + ", " +
                              counted(compute_threads(settings.run), "thread")};
 }
 

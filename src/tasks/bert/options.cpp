@@ -46,7 +46,7 @@ void set_schedule(Settings& settings, const Value& value) {
 }
 
 std::vector<std::string_view> schedule_names() {
-    std::vector<std::string_view> all = names<optim::StepSchedule>();
+    std::vector<std::string_view> all = choices_of<optim::StepSchedule>();
     all.insert(all.end(), {kPolynomialName, kExponentialName});
     return all;
 }

@@ -90,7 +90,7 @@ std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
 /// The names for a message; `published`: only data sets whose number of classes is fixed.
 std::string dataset_names(bool published = false) {
     std::vector<std::string> names;
-    for (const std::string_view name : options::names<data::DatasetId>()) {
+    for (const std::string_view name : spellings(data::DatasetId{})) {
         if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
     }
     return listed(names, "or");
@@ -180,8 +180,8 @@ void prefer_found_dataset(Resolution& run) {
     const auto found = dataset_from_content(folder);
     if (!found || *found == dataset_of(values)) return;
     run.notices.push_back("--dataset: the run has " + values.text("dataset") + ", " + folder + " holds " +
-                          std::string(name(*found)));
-    values.set("dataset", std::string(name(*found)), Source::adjusted);
+                          std::string(spelling(*found)));
+    values.set("dataset", std::string(spelling(*found)), Source::adjusted);
 }
 
 bool is_missing_run(const std::string& path) {
@@ -201,7 +201,7 @@ void infer_dataset(Resolution& run) {
     }
     // Weights determine the classes, so that the data set need not.
     if (values.flag("synthetic_data") && run.command == Command::inference && weights_source_of(run)) {
-        values.set("dataset", std::string(name(data::DatasetId::imagenet)), Source::adjusted);
+        values.set("dataset", std::string(spelling(data::DatasetId::imagenet)), Source::adjusted);
         return;
     }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
@@ -226,7 +226,7 @@ void infer_dataset(Resolution& run) {
     if (!dataset || only_named) dataset = found;
     if (!dataset && run.command == Command::inference && weights_source_of(run)) dataset = data::DatasetId::folder;
     if (dataset) {
-        values.set("dataset", std::string(name(*dataset)), Source::adjusted);
+        values.set("dataset", std::string(spelling(*dataset)), Source::adjusted);
         return;
     }
     if (!exists(posix_files(), folder)) {
@@ -289,7 +289,7 @@ void adjust_image_options(Resolution& run) {
                                     !values.flag("generated_data") && !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet"))
         values.set("standard_imagenet", true, Source::adjusted);
-    if (values.flag("enable_half_partials") && values.text("precision") == name(nn::Precision::p32_32))
+    if (values.flag("enable_half_partials") && values.text("precision") == spelling(nn::Precision::p32_32))
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
     const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
     const auto family = family_of(values);

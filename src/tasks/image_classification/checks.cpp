@@ -53,7 +53,7 @@ Violation fixed_image_size(const OptionValues& values) {
     if (!dataset || size == 0) return {};
     const data::DatasetInfo& info = data::dataset_info(*dataset);
     if (info.any_image_size || size == info.image_size) return {};
-    std::string text = "image size " + std::to_string(size) + " with " + std::string(name(*dataset)) +
+    std::string text = "image size " + std::to_string(size) + " with " + std::string(spelling(*dataset)) +
                        ": its images have " + std::to_string(info.image_size) + " x " +
                        std::to_string(info.image_size) + " pixels";
     const auto family = family_of(values);
@@ -64,12 +64,12 @@ Violation made_images_need_a_published_set(const OptionValues& values) {
     const auto dataset = dataset_of(values);
     const bool made = values.flag("generated_data") || values.flag("synthetic_data");
     if (!made || !dataset || data::dataset_info(*dataset).classes > 0) return {};
-    return "--generated-data and --synthetic-data do not work with --dataset " + std::string(name(*dataset)) +
+    return "--generated-data and --synthetic-data do not work with --dataset " + std::string(spelling(*dataset)) +
            ", whose classes are counted in its files; choose another --dataset";
 }
 
 Violation lars_companions(const OptionValues& values) {
-    if (values.text("optimiser") != name(graph::UpdateRule::lars)) return {};
+    if (values.text("optimiser") != spelling(graph::UpdateRule::lars)) return {};
     for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
         if (values.flag(other))
             return "--optimiser LARS does not work with " + std::string(values.at(other).option->flag);

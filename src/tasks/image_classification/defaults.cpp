@@ -121,7 +121,7 @@ nn::NetworkForm fill_form(Resolution& run, nn::Family family, const data::Datase
     const std::int64_t side = values.integer("image_size");
     const bool small_images = large == small ? side > 0 && side <= data::kLargestSmallImage : small;
     const auto form = small_images ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
-    values.set("network_form", std::string(names<nn::NetworkForm>()[static_cast<std::size_t>(form)]), Source::model);
+    values.set("network_form", std::string(spelling(form)), Source::model);
     return form;
 }
 

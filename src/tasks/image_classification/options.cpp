@@ -72,7 +72,7 @@ Option refined(const Option& row) {
     if (row.flag == "--task") return refine(row, {.fallback = "image-classification", .choices = task_names()});
     if (row.flag == "--lr-schedule") {
         return refine(row, {.fallback = "stepped",
-                            .choices = names<optim::LrSchedule>(),
+                            .choices = choices_of<optim::LrSchedule>(),
                             .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::schedule>()});
     }
     if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") return refine(row, {.acts_on = kFiles});

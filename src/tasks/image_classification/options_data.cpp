@@ -157,7 +157,7 @@ std::vector<Option> evaluation_rows() {
          .aliases = {{"--crop-pct"}},
          .range = between(0.01, 1),
          .acts_on = kPhotoFiles,
-         .needs = {{"resize_mode", {data::kResizeModeNames[0]}}},
+         .needs = {{"resize_mode", {spelling(data::ResizeMode::crop)}}},
          .numerics = true,
          .bind =
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::crop_fraction>()},

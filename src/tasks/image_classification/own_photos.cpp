@@ -128,10 +128,6 @@ std::int64_t batch_for(std::int64_t photos) {
     return std::min(kBatch, static_cast<std::int64_t>(std::bit_floor(most)));
 }
 
-template <typename Enum> std::string spelling(Enum value) {
-    return std::string(names<Enum>()[static_cast<std::size_t>(value)]);
-}
-
 /// Photos of a weight update; 0 if an option says so.
 std::int64_t global_batch(const OptionValues& values) {
     return values.integer("micro_batch_size") * values.integer("gradient_accumulation_count") *
@@ -170,7 +166,7 @@ bool has_new_classes(const Resolution& run) {
 /// Learning rate and weight decay, for the update rules with which they were chosen.
 void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
     if (!has_rates(values.text("optimiser"))) return;
-    const bool adam = values.text("optimiser") == name(graph::UpdateRule::adamw);
+    const bool adam = values.text("optimiser") == spelling(graph::UpdateRule::adamw);
     chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "reduces over-fitting on few photos");
     if (any_decided(values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
     const std::int64_t batch = global_batch(values);
@@ -200,7 +196,8 @@ void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
     const bool later = values.given("validate_every") && values.number("validate_every") == 0;
     if (validates && later && values.integer("validate_every_updates") == 0) return;
     if (validates)
-        chooser.choose("keep_best", std::string(name(run::Metric::accuracy)), "ckpt-best, for inference and convert");
+        chooser.choose("keep_best", std::string(spelling(run::Metric::accuracy)),
+                       "ckpt-best, for inference and convert");
     if (!any_decided(values, {"weight_avg_N", "weight_avg_exp"}))
         chooser.choose("keep_ckpts", kNewest, "the newest, for resuming; 0 keeps all");
 }
@@ -224,11 +221,13 @@ void fill_for_own_photos(Resolution& run) {
     if (values.integer("batch_size") == 0 && values.integer("micro_batch_size") == 0)
         chooser.choose("micro_batch_size", batch_for(*photos), "at least 16 updates an epoch");
     const bool momentum = values.given("momentum");
-    chooser.choose("optimiser", std::string(name(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw)),
+    chooser.choose("optimiser",
+                   std::string(spelling(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw)),
                    momentum ? "--momentum asks for it" : "it learns faster than SGD");
     choose_rate(chooser, values, recipe);
     if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
-        chooser.choose("lr_schedule", std::string(name(optim::LrSchedule::cosine)), "it fits every length of a run");
+        chooser.choose("lr_schedule", std::string(spelling(optim::LrSchedule::cosine)),
+                       "it fits every length of a run");
     chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
     if (values.integer("iterations") == 0)
         chooser.choose("epochs", usual_epochs,

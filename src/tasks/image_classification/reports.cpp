@@ -114,7 +114,7 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             return;
         case graph::UpdateRule::adamw:
         case graph::UpdateRule::lamb:
-            out << options::name(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
+            out << spelling(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
                 << text(settings.adam.beta2) << '\n';
             out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
     }
@@ -203,7 +203,7 @@ std::string summary_head(const options::ParseResult& arguments) {
     const options::Settings& settings = arguments.settings;
     const bool parallel_given = arguments.at("pipeline_num_parallel").source != options::Source::default_value;
     std::ostringstream out;
-    out << options::name(image_settings(settings).data.dataset) << '\n';
+    out << spelling(image_settings(settings).data.dataset) << '\n';
     if (parallel_given)
         out << " Pipeline Num Parallel: " << image_settings(settings).data.pipeline_num_parallel << '\n';
     if (image_settings(settings).data.kind == data::DataKind::generated) out << " Generated random Data\n";
@@ -248,7 +248,7 @@ std::string image_run_name(const options::Settings& settings, std::string_view r
                   ? "_GN" + std::to_string(image_settings(settings).model.groups)
                   : "_BN";
     if (replicas_first) {
-        result += "_" + std::string(options::name(settings.device.precision));
+        result += "_" + std::string(spelling(settings.device.precision));
         if (settings.device.stochastic_rounding == backend::StochasticRounding::off) result += "_noSR";
     }
     if (settings.logging.name_suffix) result += "_" + *settings.logging.name_suffix;
@@ -262,7 +262,7 @@ std::vector<run::Topic> image_rate_topics(const options::Settings& settings, con
     const optim::LearningRateSettings& schedule = image_settings(settings).learning_rate;
     const double base = optim::base_learning_rate(schedule, plan.global_batch);
     const optim::LearningRate rate(schedule, base, plan.iterations, plan.epochs);
-    std::string what = std::string(options::name(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
+    std::string what = std::string(spelling(schedule.schedule)) + ", base " + text(base) + ", warm-up " +
                        short_text(rate.warmup_iterations()) + " iterations";
     what +=
         schedule.schedule == optim::LrSchedule::gradual

@@ -137,7 +137,7 @@ std::string ImageClassification::printed(const metrics::InferenceRow& row) const
 }
 
 TaskDescription ImageClassification::description() const {
-    const std::string family(options::name(own().model.family));
+    const std::string family(spelling(own().model.family));
     const std::vector<std::string> chosen = chosen_for_own_photos(arguments_);
     std::map<std::string, options::Value> facts = {
         {"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
@@ -150,7 +150,7 @@ TaskDescription ImageClassification::description() const {
         .details = own().model.norm == nn::NormKind::batch ? "batch norm"
                                                            : "group norm of " + std::to_string(own().model.groups),
         .identity = {{"model", family + "-" + own().model.size},
-                     {"data set", std::string(options::name(own().data.dataset))},
+                     {"data set", std::string(spelling(own().data.dataset))},
                      {"image size", std::to_string(own().data.image_size)}},
         .work = {{"norm", own().model.norm == nn::NormKind::batch ? "batch" : "group"}},
         .summary_head = summary_head(arguments_),
@@ -331,7 +331,7 @@ Topic ImageClassification::model_topic() const {
 
 /// The splits that the command reads, with their numbers of images.
 Topic ImageClassification::data_topic(options::Command command) const {
-    std::string what(options::name(own().data.dataset));
+    std::string what(spelling(own().data.dataset));
     switch (own().data.kind) {
         case data::DataKind::real:
             what += " from " + own().data.data_dir;
@@ -420,7 +420,7 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
         for (const data::DatasetInfo& info : data::kDatasets) {
             if (info.any_image_size) of_photos.emplace_back(info.name);
         }
-        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(options::name(data.dataset)) +
+        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(spelling(data.dataset)) +
                                           " files there; photos need a network for --dataset " +
                                           listed(of_photos, "or"));
     }

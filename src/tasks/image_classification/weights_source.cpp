@@ -47,7 +47,7 @@ private:
 };
 
 void set_network(Values& values, const nn::NetworkSettings& network) {
-    values.set("model", std::string(options::name(network.family)));
+    values.set("model", std::string(spelling(network.family)));
     values.set("model_size", network.size);
     values.set(network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
     if (network.family == nn::Family::resnext) {
@@ -59,16 +59,15 @@ void set_network(Values& values, const nn::NetworkSettings& network) {
         values.set("group_dim", network.efficientnet.group_dim);
         values.set("no_se", !network.efficientnet.squeeze_excite);
     } else {
-        values.set("network_form", std::string(names<nn::NetworkForm>()[static_cast<std::size_t>(network.form)]));
+        values.set("network_form", std::string(spelling(network.form)));
     }
 }
 
 void set_conventions(Values& values, const nn::NetworkSettings& network) {
-    values.set("padding", std::string(names<nn::PaddingRule>()[static_cast<std::size_t>(network.padding)]));
+    values.set("padding", std::string(spelling(network.padding)));
     values.set("norm_epsilon", network.epsilon);
     if (network.family != nn::Family::efficientnet) {
-        values.set("bottleneck_stride",
-                   std::string(names<nn::BottleneckStride>()[static_cast<std::size_t>(network.bottleneck_stride)]));
+        values.set("bottleneck_stride", std::string(spelling(network.bottleneck_stride)));
     }
 }
 

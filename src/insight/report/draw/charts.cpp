@@ -216,7 +216,7 @@ void draw_pipeline(Html& page, const schedule::Pipeline& pipeline, std::int64_t 
     const std::int64_t shown = std::min(ticks, kMostTicks);
     page.open("figure", {{"class", "wide"}});
     page.leaf("figcaption",
-              "Ticks of one weight update, " + std::string(schedule::name(pipeline.schedule)) +
+              "Ticks of one weight update, " + std::string(spelling(pipeline.schedule)) +
                   " pipeline: F forward, B backward, with the number of the micro-batch" +
                   (shown < ticks ? "; the first " + std::to_string(shown) + " of " + std::to_string(ticks) : ""));
     page.open("div", {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "pipeline"}});

@@ -75,7 +75,7 @@ std::vector<double> finite_column(const Table& table, std::string_view column, d
 
 schedule::PipelineSchedule schedule_of(const std::string& name) {
     for (const auto schedule : {schedule::PipelineSchedule::grouped, schedule::PipelineSchedule::interleaved}) {
-        if (schedule::name(schedule) == name) return schedule;
+        if (spelling(schedule) == name) return schedule;
     }
     return schedule::PipelineSchedule::sequential;
 }
