@@ -65,7 +65,7 @@ std::vector<report::ChangedOption> changed_options(const options::ParseResult& a
         const options::Option& option = *one.option;
         const bool has_default = !std::holds_alternative<options::Unset>(option.fallback);
         const bool is_place = option.shared_flag == "--restore-path" || option.shared_flag == "--logs-path";
-        if (is_place || option.action || std::holds_alternative<options::Unset>(one.value)) continue;
+        if (is_place || is_action(option) || std::holds_alternative<options::Unset>(one.value)) continue;
         if (has_default ? one.value == option.fallback : !is_on_line(option, line)) continue;
         result.push_back({std::string(option.flag), options::to_string(one.value),
                           has_default ? options::to_string(option.fallback) : ""});

@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/options/habits.h"
 #include "cnntrain/run/dry_run.h"
 #include "tasks/recorded.h"
 #include "tasks/task_table.h"
@@ -56,17 +57,17 @@ struct EvaluatedRun {
     options::RecordedRun record = {};
 };
 
-EvaluatedRun evaluated_run(Command command, const std::vector<std::string>& words, const FileSystem& files) {
+EvaluatedRun evaluated_run(Command command, const options::OwnWords& line, const FileSystem& files) {
     if (command != Command::validation && command != Command::inference) return {};
-    const auto path = options::value_on_line(first_row(command).options, command, words, "--restore-path");
+    const auto path = line.value("--restore-path");
     if (!path) return {};
     return {*path, recorded_run(files, *path)};
 }
 
 /// The row whose options a line of `restore` may have: that of the run, or the first one, whose options all tasks have.
-const TaskRow& restoring_row(const std::vector<std::string>& words, const FileSystem& files) {
+const TaskRow& restoring_row(const options::OwnWords& line, const FileSystem& files) {
     const TaskRow& first = first_row(Command::restore);
-    const auto path = options::value_on_line(first.options, Command::restore, words, "--restore-path");
+    const auto path = line.value("--restore-path");
     const std::string record = path.value_or("") + "/" + kArguments;
     if (!path || files.kind(record) != FileKind::file) return first;
     const TaskRow* const row = row_named(options::recorded_task(read_text(files, record)));
@@ -74,12 +75,12 @@ const TaskRow& restoring_row(const std::vector<std::string>& words, const FileSy
 }
 
 /// A command that only one task serves, such as pretrain, decides the task; elsewhere --task or the run's record does.
-Choice chosen(Command command, const std::vector<std::string>& words, const EvaluatedRun& run) {
+Choice chosen(Command command, const options::OwnWords& line, const EvaluatedRun& run) {
     const TaskRow& first = first_row(command);
     const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });
     const bool own_command = serving == 1 && &first != &task_table().front();
     if (own_command) return {first, command};
-    if (const auto name = options::value_on_line(first.options, command, words, "--task")) {
+    if (const auto name = line.value("--task")) {
         const TaskRow* const row = row_named(*name);
         if (row == nullptr) refuse_task(*name);
         if (serves(*row, command)) return {*row, command};
@@ -139,9 +140,10 @@ const TaskRow& row_of(const options::ParseResult& arguments) {
 
 options::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                         const options::Environment& environment, const FileSystem& files) {
-    const EvaluatedRun run = evaluated_run(command, arguments, files);
-    const Choice choice = command == Command::restore ? Choice{restoring_row(arguments, files), command}
-                                                      : chosen(command, arguments, run);
+    const options::OwnWords line = options::in_own_words(first_row(command).options, command, arguments);
+    const EvaluatedRun run = evaluated_run(command, line, files);
+    const Choice choice =
+        command == Command::restore ? Choice{restoring_row(line, files), command} : chosen(command, line, run);
     check_rows(choice.row.options);
     return options::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }

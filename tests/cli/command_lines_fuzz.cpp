@@ -167,7 +167,7 @@ void append(Words& line, const std::string& flag, const Words& values) {
 /// The flags of an option: itself, its --no- form, its old names.
 Words flags_of(const Option& option) {
     Words flags = {documented_flag(option)};
-    if (is_boolean(option) && !option.action) flags.push_back(cnntrain::options::negated(flags.front()));
+    if (is_boolean(option) && !is_action(option)) flags.push_back(cnntrain::options::negated(flags.front()));
     for (const auto& alias : option.aliases) {
         if (alias.flag.starts_with("--")) flags.emplace_back(alias.flag);
     }

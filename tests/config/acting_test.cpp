@@ -62,7 +62,7 @@ constexpr Acts kActs[] = {
     {"--hostside-image-mixing", "", "T", "IC", "--mixup-alpha 0.1"},
     {"--eight-bit-io", "", "TVE", "Iic"}, {"--dataset-percentage-to-use", "50", "T", "I"},
     {"--fused-preprocessing", "", kNever},
-    {"--micro-batch-size", "3", "TVE"}, {"--batch-size", "3", "TVE"}, {"--gradient-accumulation-count", "3", "T"},
+    {"--micro-batch-size", "3", "TVE"}, {"--gradient-accumulation-count", "3", "T"},
     {"--base-learning-rate-exponent", "-3", "T"}, {"--abs-learning-rate", "0.5", "T"}, {"--epochs", "3", "T"},
     {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"},
     {"--smoothing", "0.3", "T"},
@@ -143,8 +143,8 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
     std::vector<const Option*> all;
     for (const Option& candidate : rows_of(Command::train))
         all.push_back(&candidate);
-    Resolution run{
-        tasks::task_table().front().options, place.command, OptionValues(all, {.processes = processes}), {}, {}, {}};
+    const TaskOptions& task = tasks::task_table().front().options;
+    Resolution run{task, place.command, OptionValues(all, task.settings(), {.processes = processes}), {}, {}, {}};
     OptionValues& values = run.values;
     std::vector<std::string> line_words = words(line);
     for (std::size_t i = 0; i < line_words.size(); ++i) {
@@ -159,7 +159,7 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
 TEST(Acting, WhatSteersSeveralProcessesIsIdleInOne) {
     const Place training = places().front();
     for (const Acts& acts : kActs) {
-        const bool needs_processes = row(acts.flag).needs_processes;
+        const bool needs_processes = row(acts.flag).acts.processes != Processes::any;
         const std::string alone = reason(acts, training, 1);
         EXPECT_EQ(alone == "it needs several processes (mpirun, srun or cnntrain poprun)", needs_processes)
             << acts.flag;
@@ -175,7 +175,7 @@ TEST(Acting, EveryOptionHasARowHere) {
     const std::set<std::string> own_tests = {"--iterations", "--log-freq", "--task", "--photos"};  // below; photos_test
     for (const Option& option : rows_of(Command::train)) {
         const std::string flag = documented_flag(option);
-        if (!option.action && option.acts_on_backends != kIpu && !own_tests.contains(flag)) {
+        if (!is_action(option) && option.acts.on_backends != kIpu && !own_tests.contains(flag)) {
             EXPECT_TRUE(rows.contains(flag)) << flag;
         }
     }
@@ -201,7 +201,7 @@ TEST(Acting, EveryOptionActsWhereTheContractSaysAndNowhereElse) {
 TEST(Acting, NothingIsMissedWithoutWhatItNeeds) {
     for (const Acts& acts : kActs) {
         const Option& option = row(acts.flag);
-        if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;          // LengthsInIterations
+        if (option.acts.needs.empty() || acts.flag == "--logs-per-epoch") continue;     // LengthsInIterations
         if (acts.flag == "--compute-type" || acts.flag == "--crop-fraction") continue;  // defaults have what they need
         Acts alone = acts;
         alone.with = {};

@@ -23,7 +23,7 @@ std::string read(const std::string& line, Command command = Command::train) {
 
 /// The error of a line that says two things.
 std::string refusal(const std::string& line, Command command = Command::train) {
-    return test::message_of(ErrorKind::usage, [&] { own(line, command); });
+    return own(line, command).refusal;
 }
 
 TEST(Habits, WithOneExactMeaningAreReadSo) {

@@ -493,7 +493,8 @@ All options of BERT.
                                   (default 128 tokens)
   
   Training:
-    --micro-batch-size N          Texts per forward and backward pass of a replica. (default 32 texts)
+    --micro-batch-size N          Texts per forward and backward pass of a replica. (default 32 texts;
+                                  also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth)

@@ -205,8 +205,7 @@ All options of training, validation, inference and restore.
   
   Training:
     --micro-batch-size N          Samples per forward and backward pass of a replica; without it, the
-                                  model's. (samples)
-    --batch-size N                Old name of --micro-batch-size. (samples)
+                                  model's. (samples; also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth)
@@ -751,8 +750,7 @@ All options of training, validation, inference and restore.
   
   Training:
     --micro-batch-size N          Samples per forward and backward pass of a replica; without it, the
-                                  model's. (samples)
-    --batch-size N                Old name of --micro-batch-size. (samples)
+                                  model's. (samples; also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth; changes nothing here)
@@ -1173,8 +1171,7 @@ All options of training, validation, inference and restore.
   
   Training:
     --micro-batch-size N          Samples per forward and backward pass of a replica; without it, the
-                                  model's. (samples)
-    --batch-size N                Old name of --micro-batch-size. (samples)
+                                  model's. (samples; also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth; changes nothing here)

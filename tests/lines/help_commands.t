@@ -125,7 +125,7 @@ What each command's short help prints.
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 206 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 205 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, learning-rate-schedule, last-layer-from-features, device, logging,
   ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
@@ -154,7 +154,7 @@ What each command's short help prints.
     --latency                     Measure latencies in validation
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 175 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 174 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain restore --help
@@ -209,7 +209,7 @@ What each command's short help prints.
                                   32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 179 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 178 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help

@@ -141,7 +141,7 @@ TEST(RecordedRun, TakesEveryOptionThatChangesEvaluations) {
     constexpr std::uint32_t kEvaluations = kV | kE;
     int taken = 0;
     for (const Option& row : rows_of(Command::train)) {
-        const bool acts = row.numerics && (row.acts_in & row.commands & kEvaluations) != 0;
+        const bool acts = row.numerics && (row.acts.in & row.commands & kEvaluations) != 0;
         if (!acts || row.recorded == Recorded::ignored) continue;
         EXPECT_TRUE(is_of_evaluation(row, kEvaluations)) << row.flag;
         ++taken;

@@ -68,18 +68,14 @@ TEST(SharedRows, TakeWhatTheyDoNotSayFromTheirMembers) {
     EXPECT_THAT(row.choices, ::testing::ElementsAre("f32", "bf16"));
     EXPECT_EQ(shared("--epochs").type, Type::number);
     EXPECT_TRUE(is_unset(shared("--epochs").fallback));
-    EXPECT_TRUE(is_unset(refine(shared("--lanes"), {.fallback = Value()}).fallback));
 }
 
-TEST(SharedRows, ARefinementChangesWhatItSaysAndNothingElse) {
+TEST(SharedRows, KeepTheirOriginWhenTheyAreChanged) {
     const Option row = shared("--lanes");
-    const Option refined = refine(row, {.flag = "--groups-of-cores", .fallback = std::int64_t{3}});
-    EXPECT_EQ(refined.flag, "--groups-of-cores");
-    EXPECT_EQ(refined.fallback, Value(std::int64_t{3}));
-    EXPECT_EQ(refined.shared_flag, "--lanes");
-    EXPECT_EQ(refined.help, row.help);
-    EXPECT_EQ(refined.range.high, row.range.high);
-    EXPECT_EQ(refined.bind.write, row.bind.write);
+    const Option other = changed(row, [](Option& lanes) { lanes.flag = "--groups-of-cores"; });
+    EXPECT_EQ(other.flag, "--groups-of-cores");
+    EXPECT_EQ(other.shared_flag, "--lanes");
+    EXPECT_EQ(other.bind.write, row.bind.write);
 }
 
 }  // namespace

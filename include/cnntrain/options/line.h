@@ -45,6 +45,7 @@ struct LineHabits {
 
 struct GivenValues {
     std::string option;
+    std::string flag;                 // the spelling of the option on the line, in full
     std::vector<std::string> values;  // at least one
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/settings.h"
@@ -75,16 +77,25 @@ bool given(Source source);
 // Connects an option row to the member of Settings that holds the option's value.
 
 struct Binding {
+    Value (*read)(const Settings& settings) = nullptr;
+    /// An unset value empties the member.
     void (*write)(Settings& settings, const Value& value) = nullptr;
     Type type = Type::boolean;                             // of the member
     Value (*initial)() = nullptr;                          // the member's value in new settings
     std::vector<std::string_view> (*choices)() = nullptr;  // of a member that is an enumeration
+    bool left_open = false;                                // `initial` is not the option's default: it has none
 };
 
-/// An unset value leaves the member unchanged; it empties a std::optional member.
+/// The row has no default: the model or another option sets the value, or nothing does. Until then the member is empty.
+constexpr Binding left_open(Binding binding) {
+    binding.left_open = true;
+    return binding;
+}
+
 template <typename T> void assign(T& member, const Value& value) {
-    if (std::holds_alternative<Unset>(value)) return;
-    if constexpr (std::is_enum_v<T>) {
+    if (std::holds_alternative<Unset>(value)) {
+        member = T{};
+    } else if constexpr (std::is_enum_v<T>) {
         member = *named<T>(std::get<std::string>(value));
     } else if constexpr (std::is_same_v<T, double>) {
         member = std::get<double>(value);
@@ -109,6 +120,12 @@ template <typename T> Value value_of(const std::optional<T>& member) {
     return member ? value_of(*member) : Value();
 }
 
+// Structures: JSON text on the line. Error(usage) for JSON of another form.
+void assign(std::vector<std::vector<std::string>>& member, const Value& value);  // a list of lists of words
+void assign(std::map<std::int64_t, double>& member, const Value& value);  // an object: steps >= 0 to numbers >= 0
+Value value_of(const std::vector<std::vector<std::string>>& member);
+Value value_of(const std::map<std::int64_t, double>& member);
+
 template <typename Enum> std::vector<std::string_view> choices_of() {
     constexpr auto kAll = spellings(Enum{});
     return {kAll.begin(), kAll.end()};
@@ -125,39 +142,42 @@ template <typename T> constexpr Type type_of() {
     if constexpr (std::is_same_v<T, std::string>) return Type::text;
     if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return Type::integers;
     if constexpr (std::is_same_v<T, std::vector<double>>) return Type::numbers;
-    return Type::texts;
+    if constexpr (std::is_same_v<T, std::vector<std::string>>) return Type::texts;
+    return Type::structure;
 }
 
 template <typename T> struct ClassOfMember;
 template <typename Class, typename Member> struct ClassOfMember<Member Class::*> { using Type = Class; };
 
 /// The struct in which a member path starts: Settings itself, or the task's own settings.
-template <typename Root> Root& root_of(Settings& settings) {
+template <typename Root, typename SettingsOrConst> auto& root_of(SettingsOrConst& settings) {
     if constexpr (std::is_same_v<Root, Settings>) {
         return settings;
     } else {
-        return settings.task.as<Root>();
+        return settings.task.template as<Root>();
     }
 }
 
-/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. If the first member belongs to a task's
-/// settings struct, the binding writes into settings.task.
+/// to<&Settings::comm, &comm::CommSettings::wire>() is settings.comm.wire. If the first member belongs to a task's
+/// settings struct, the binding reads and writes settings.task.
 template <auto kFirst, auto... kPath> constexpr Binding to() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
     using Member = std::remove_cvref_t<decltype(((std::declval<Root&>().*kFirst).*....*kPath))>;
     using Content = typename WithoutOptional<Member>::Type;
     Binding binding{
+        [](const Settings& settings) { return value_of(((root_of<Root>(settings).*kFirst).*....*kPath)); },
         [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); },
         type_of<Content>(), [] { return value_of(((Root().*kFirst).*....*kPath)); }};
     if constexpr (std::is_enum_v<Content>) binding.choices = choices_of<Content>;
     return binding;
 }
 
-/// Writes the negated value: for a flag whose member has the opposite meaning.
+/// The negated value: for a flag whose member has the opposite meaning.
 template <auto kFirst, auto... kPath> constexpr Binding to_opposite() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
-    return {[](Settings& settings, const Value& value) {
-                assign(((root_of<Root>(settings).*kFirst).*....*kPath), Value(!std::get<bool>(value)));
+    return {[](const Settings& settings) { return Value(!((root_of<Root>(settings).*kFirst).*....*kPath)); },
+            [](Settings& settings, const Value& value) {
+                ((root_of<Root>(settings).*kFirst).*....*kPath) = !std::get<bool>(value);
             },
             Type::boolean, [] { return Value(!((Root().*kFirst).*....*kPath)); }};
 }
@@ -181,12 +201,44 @@ struct Need {
     std::vector<std::string_view> values = {};
 };
 
-/// Use of the value that a run has recorded, in an evaluation of its checkpoints (validation, inference). A value on
-/// the evaluation's own line always wins.
+/// The record of the value in a run's arguments.json, and its use in an evaluation of the run's checkpoints (validation,
+/// inference). A value on the evaluation's own line always wins.
 enum class Recorded : std::uint8_t {
-    if_numeric,  // takes it if it changes the numbers of the evaluation, and reports another value on the line
-    taken,       // takes it; the line may well have another one
-    ignored,     // each call has its own
+    if_numeric,  // taken if it changes the numbers of the evaluation, which reports another value on the line
+    taken,       // taken; the line may well have another one
+    ignored,     // recorded; each call has its own
+    never,       // not recorded: the option is for this call only (printing, trusting a file)
+};
+
+/// The meaning of a text as the name of files.
+enum class Names : std::uint8_t {
+    nothing,
+    path,           // a file or folder; arguments.json stores its absolute path
+    expanded_path,  // the same; environment variables ($NAME) are replaced
+    data,           // the data folder; no notice if a configuration sets it
+};
+
+/// The processes with which an option has an effect.
+enum class Processes : std::uint8_t { any, several, several_or_replicas };  // replicas count with --backend ipu only
+
+/// Conditions under which an option has an effect (checks.cpp). Otherwise the user gets a notice.
+struct Acts {
+    std::uint32_t in = kAll;           // commands in which it has an effect
+    std::uint32_t on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
+    std::uint32_t on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);
+    std::uint32_t on_in = kAll;        // applies in these commands only
+    std::string_view on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
+    std::vector<Need> needs = {};      // at least one of these must hold, if any are listed
+    Processes processes = Processes::any;
+    std::string_view never = {};         // why the option never has an effect; empty if it can have one
+    std::string_view never_on_ipu = {};  // the same for --backend ipu
+};
+
+/// A part of an option that this version lacks.
+struct Missing {
+    std::string_view capability = {};  // of the whole option, or
+    std::vector<std::string_view> choices = {};
+    std::uint32_t in = kT;  // commands in which it would matter
 };
 
 struct Alias {
@@ -219,7 +271,6 @@ struct Option {
     // Type, default and choices are those of the bound member, unless they are given here.
     Type type = Type::of_member;  // without a member: boolean
     Value fallback = {};          // the default; Unset: the member's
-    bool left_open = false;       // no default: the model or another option sets the value, or nothing does
     std::string_view help = {};
     std::string_view unit = {};
     std::vector<Alias> aliases = {};
@@ -228,55 +279,23 @@ struct Option {
     std::uint32_t commands = kTVE;       // commands that accept the option
     std::uint32_t main_in = 0;           // those whose short help (--help alone) lists it
     std::vector<Need> exists_with = {};  // the option exists only if all of these hold
-    // Conditions under which the option has an effect (checks.cpp). Otherwise the user gets a notice.
-    std::uint32_t acts_in = kAll;           // commands in which it has an effect
-    std::uint32_t acts_on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
-    std::uint32_t acts_on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);
-    std::uint32_t acts_on_in = kAll;        // applies in these commands only
-    std::string_view acts_on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
-    std::vector<Need> needs = {};           // at least one of these must hold, if any are listed
-    bool needs_processes = false;           // has an effect only with more than one process,
-    bool replicas_suffice_on_ipu = false;   // or, with --backend ipu, with more than one replica
-    std::string_view idle = {};             // why the option never has an effect; empty if it can have one
-    std::string_view idle_on_ipu = {};      // the same for --backend ipu
-    bool numerics = false;                  // changes numerical results
+    Acts acts = {};
+    bool numerics = false;  // changes numerical results
     Recorded recorded = Recorded::if_numeric;
-    bool off_switch = false;        // a boolean documented by its --no- form
-    bool action = false;            // for this call only (printing, trusting a file); not in arguments.json
-    bool names_data = false;        // names the data folder; no notice if a configuration sets it
-    bool path = false;              // a file or folder; arguments.json stores its absolute path
-    bool expands = false;           // environment variables ($NAME) in the value are replaced
-    std::string_view missing = {};  // a capability that this version lacks, or
-    std::vector<std::string_view> missing_choices = {};  // the choices that this version lacks
-    std::uint32_t missing_in = kT;                       // commands in which the missing capability would matter
-    Binding bind = {};                                   // the member of Settings, if exactly one holds the value
+    bool off_switch = false;  // a boolean documented by its --no- form
+    Names names = Names::nothing;
+    Missing missing = {};
+    Binding bind = {};  // the member of Settings; none: only the record has the value
     // Filled in by OptionSet:
     std::string_view group = {};        // title of its help group
     std::string_view shared_flag = {};  // flag of the original row in shared_options.h; otherwise its own flag
 };
 
-/// Changes to a shared row. Unset members keep the row's values.
-struct Refinement {
-    std::optional<std::string_view> flag = {};
-    std::optional<Type> type = {};
-    std::optional<Value> fallback = {};
-    std::optional<std::string_view> help = {};
-    std::optional<std::string_view> unit = {};
-    std::optional<std::vector<Alias>> aliases = {};
-    std::optional<std::vector<std::string_view>> choices = {};
-    std::optional<Range> range = {};
-    std::optional<std::uint32_t> acts_on = {};
-    std::optional<std::uint32_t> acts_on_in = {};
-    std::optional<std::string_view> acts_on_reason = {};
-    std::optional<std::vector<Need>> needs = {};
-    std::optional<std::string_view> idle = {};
-    std::optional<bool> numerics = {};
-    std::optional<bool> off_switch = {};
-    std::optional<bool> expands = {};
-    std::optional<std::vector<std::string_view>> missing_choices = {};
-    std::optional<Binding> bind = {};
-};
-Option refine(Option row, const Refinement& change);
+/// A shared row with a task's own default, help or binding.
+template <typename Change> Option changed(Option row, const Change& change) {
+    change(row);
+    return row;
+}
 
 struct OptionGroup {
     std::string_view title;
@@ -326,10 +345,23 @@ std::string negated(std::string_view flag);
 std::string documented_flag(const Option& option);
 
 bool is_boolean(const Option& option);
+inline bool is_action(const Option& option) {
+    return option.recorded == Recorded::never;
+}
+inline bool is_path(const Option& option) {
+    return option.names != Names::nothing;
+}
 bool is_list(const Option& option);
 
 /// The rows of all parts, in order.
 std::vector<Option> concatenated(std::vector<std::vector<Option>> parts);
+/// `rows` in which the one with this flag is changed().
+template <typename Change>
+std::vector<Option> with_change(std::vector<Option> rows, std::string_view flag, const Change& change) {
+    for (Option& row : rows)
+        if (row.flag == flag) change(row);
+    return rows;
+}
 /// `rows` with `more` inserted after the row with this flag. Error(internal) if there is none.
 std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more);
 

@@ -1,7 +1,9 @@
 // The values of one command's options during resolution, each with its source.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,39 +30,49 @@ struct Launch {
 /// Option values from one source.
 using Layer = std::map<const Option*, Value>;
 
+/// The settings of a command while its line is resolved, and who has set each of its options.
+///
+/// The member of an option without a value is empty: 0, "", an empty list. finished() gives it the value of new settings.
 class OptionValues {
 public:
-    /// Starts with all options at their defaults.
-    explicit OptionValues(const std::vector<const Option*>& options, const Launch& launch = {});
+    /// Starts with all options at their defaults. `own`: new settings of the task.
+    OptionValues(const std::vector<const Option*>& options, TaskSettings own, const Launch& launch = {});
 
+    const Settings& settings() const { return settings_; }
     const Launch& launch() const { return launch_; }
 
     void apply(const Layer& layer, Source source);
-    void set(std::string_view key, Value value, Source source);
+    void set(std::string_view key, const Value& value, Source source);
     void reset(std::string_view key);  // back to the default
 
     bool has(std::string_view key) const;  // true if the command accepts the option
-    const ResolvedOption& at(std::string_view key) const;
-    /// True if the user set the value on the command line, in a configuration or in the environment.
+    const Option& option(std::string_view key) const;
+    Source source(std::string_view key) const;
+    ResolvedOption at(std::string_view key) const;
+    /// True if the user set the value on the line, in a configuration or in the environment.
     bool given(std::string_view key) const;
-
-    // The option's value; false, 0 or empty if it is unset or the command does not accept the option.
-    bool flag(std::string_view key) const;
-    std::int64_t integer(std::string_view key) const;
-    double number(std::string_view key) const;
-    std::string text(std::string_view key) const;
-    std::vector<std::string> texts(std::string_view key) const;
-    std::vector<double> numbers(std::string_view key) const;
+    /// True if the option has a value.
     bool is_set(std::string_view key) const;
 
-    const std::vector<ResolvedOption>& all() const { return values_; }
+    /// All options in table order.
+    std::vector<ResolvedOption> all() const;
+    Settings finished() const;
 
 private:
-    ResolvedOption& slot(std::string_view key);
-    template <typename T> T value_or_empty(std::string_view key) const;
+    struct Entry {
+        const Option* option;
+        Source source = Source::default_value;
+        Value unbound = {};  // of an option without a member
+    };
+
+    Entry& entry(std::string_view key);
+    const Entry& entry(std::string_view key) const;
+    void write(Entry& entry, const Value& value);
+    ResolvedOption resolved(const Entry& entry) const;
 
     Launch launch_;
-    std::vector<ResolvedOption> values_;
+    Settings settings_;
+    std::vector<Entry> entries_;
     std::map<std::string, std::size_t, std::less<>> index_;
 };
 

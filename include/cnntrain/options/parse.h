@@ -65,12 +65,6 @@ struct RecordedRun {
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
                                const Environment& environment, const RecordedRun& run = {});
 
-/// The value of one of the command's options on a line, the last one if there are several; empty if there is none. Used
-/// to choose the task before the line is checked: words that are no options of `task` are skipped. Throws Error(usage)
-/// if the flag has no value.
-std::optional<std::string> value_on_line(const TaskOptions& task, Command command,
-                                         const std::vector<std::string>& arguments, std::string_view flag);
-
 /// One sentence for each option or choice in `result` that needs a capability this version lacks.
 std::vector<std::string> unavailable_options(const ParseResult& result);
 /// Throws Error(unsupported) with all of these sentences, if there are any.
@@ -94,11 +88,6 @@ Layer layer_of_json_config(const OptionSet& options, std::string_view text);
 /// if the text is damaged.
 Layer layer_from_json(const OptionSet& options, std::string_view text,
                       const std::function<bool(const Option&)>& wanted = {});
-
-/// Parses a JSON list of lists of words. Throws Error(usage) with a message that starts with `what`.
-std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what);
-/// Parses a JSON object from whole numbers >= 0 to numbers >= 0. Throws Error(usage) in the same way.
-std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what);
 
 /// The options of a command for one task. `called`: the program name as the user typed it.
 HelpPage help_page(const TaskOptions& task, Command command, std::string_view called);

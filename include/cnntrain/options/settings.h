@@ -33,8 +33,10 @@ struct RunSettings {
 };
 
 struct MainSettings {
-    bool trains = true;                 // false: only evaluates
-    std::optional<std::string> config;  // configuration name
+    bool trains = true;                      // false: only evaluates
+    std::string task = {};                   // as the line or its configuration names it
+    std::optional<std::string> config_path;  // file or folder with configurations
+    std::optional<std::string> config;       // configuration name
     /// train, restore: folder of the run to resume; validation: checkpoint file or folder.
     std::optional<std::string> restore_path;
     bool accept_other_data = false;                // restore: the data need not be those that the run began with

@@ -14,13 +14,14 @@ namespace cnntrain::options {
 
 struct TaskOptions;
 struct Environment;
+struct OwnWords;
 
 /// Data that a task's steps find in files and hand on to its later steps.
 struct Findings {
     virtual ~Findings() = default;
 };
 
-/// The state of resolution: option values, notices and violations.
+/// The state of resolution: settings and their sources, notices and violations.
 struct Resolution {
     const TaskOptions& task;
     Command command;
@@ -28,6 +29,8 @@ struct Resolution {
     std::vector<std::string> notices;
     std::vector<std::string> violations;  // messages of violated rules; all are reported together
     std::shared_ptr<Findings> findings;   // null: no step has found any
+
+    const Settings& settings() const { return values.settings(); }
 };
 
 /// True if the run trains; false if it only evaluates.
@@ -65,8 +68,8 @@ struct TaskOptions {
 
     /// Reads facts about the network from the files that a line names: values for options that neither the line nor its
     /// configuration gives. Error(unsupported) for networks that this program does not have. Null: reads nothing.
-    Layer (*options_of_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                              const Layer& config, std::shared_ptr<Findings>& findings) = nullptr;
+    Layer (*options_of_files)(Command command, const OwnWords& line, const Layer& config,
+                              std::shared_ptr<Findings>& findings) = nullptr;
 
     // Steps of resolution. Each runs after the corresponding step that all tasks share.
     /// Fills in unset values that depend on other options. Null: nothing to do.
@@ -81,7 +84,7 @@ struct TaskOptions {
 
     /// Why an option (by its `acts_on`) has no effect with this run's data; "" if it has one. Null: all options have an
     /// effect.
-    std::string (*data_reason)(const Option& option, const OptionValues& values) = nullptr;
+    std::string (*data_reason)(const Option& option, const Resolution& run) = nullptr;
     /// Options that a resumed run must not take from arguments.json, because other options determine them.
     std::vector<std::string_view> not_resumed = {};
 };
@@ -92,7 +95,7 @@ using Violation = std::string;
 /// A rule between a task's options, and the commands to which it applies.
 struct Rule {
     std::uint32_t commands;
-    Violation (*check)(const OptionValues& values);
+    Violation (*check)(const Resolution& run);
 };
 void check_rules(const std::vector<Rule>& rules, Resolution& run);
 

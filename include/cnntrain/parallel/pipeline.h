@@ -19,6 +19,7 @@
 
 namespace cnntrain::schedule {
 
+
 struct Pipeline {
     std::int32_t stages = 1;
     PipelineSchedule schedule = PipelineSchedule::sequential;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/options/habits.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
 #include "options/read/value.h"
@@ -59,11 +59,15 @@ constexpr Retired kRetired[] = {
     throw Error(ErrorKind::usage, start + suggestion(flag, flags, "; see --help", "", ""));
 }
 
-/// Skips words that are not known yet.
-LineHabits lenient() {
-    LineHabits habits{.gathers = true};
-    habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };
-    return habits;
+/// An old name and its option are two names of one value, which the line gives twice.
+void refuse_two_names(const Option& option, const std::string& before, const std::string& now) {
+    const auto is_name = [&](const std::string& flag) {
+        const auto old = std::ranges::find(option.aliases, flag, &Alias::flag);
+        return flag == option.flag || (old != option.aliases.end() && old->fixed_value.empty());
+    };
+    if (before == now || !is_name(before) || !is_name(now)) return;
+    throw Error(ErrorKind::usage,
+                before + " and " + now + " are two names of one value; give " + std::string(option.flag) + " only");
 }
 
 }  // namespace
@@ -75,7 +79,7 @@ std::vector<Spelling> spellings_of(const Option& option) {
                         : option.type == Type::boolean_value ? Takes::optional
                                                              : Takes::several;
     std::vector<Spelling> all = {{flag, flag, takes, "true", original && !option.off_switch}};
-    if (is_boolean(option) && !option.action)
+    if (is_boolean(option) && !is_action(option))
         all.push_back({negated(flag), flag, Takes::nothing, "false", original && option.off_switch});
     for (const Alias& alias : option.aliases) {
         Spelling& old = all.emplace_back(Spelling{std::string(alias.flag), flag, takes, "true", false});
@@ -94,45 +98,6 @@ std::vector<Spelling> spellings_of(const OptionSet& options, Command command) {
     return spellings(accepted);
 }
 
-FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments) {
-    std::vector<std::string_view> keys = {"config", "config_path"};
-    keys.insert(keys.end(), all.selectors().begin(), all.selectors().end());
-    std::vector<Spelling> known;
-    for (const std::string_view wanted : keys) {
-        const Option* const option = all.find(wanted);
-        if (option == nullptr || (option->commands & bit(command)) == 0) continue;
-        known.push_back({std::string(option->flag), std::string(option->flag), Takes::several});
-    }
-    FrontDoor front;
-    for (const GivenValues& given : read_line(known, arguments, lenient()).options) {
-        if (given.option == "--config") {
-            front.config = given.values.front();
-        } else if (given.option == "--config-path") {
-            front.config_path = given.values.front();
-        } else if (given.option != "--other") {
-            const auto selector = std::ranges::find_if(
-                all.selectors(), [&](std::string_view item) { return all.at(item).flag == given.option; });
-            front.selectors[*selector] = given.values.front();
-        }
-    }
-    front.help = help_wish(arguments);
-    return front;
-}
-
-std::optional<std::string> value_on_line(const TaskOptions& task, Command command,
-                                         const std::vector<std::string>& arguments, std::string_view flag) {
-    std::vector<Spelling> known = spellings_of(task.options(), command);
-    for (Spelling& spelling : known) {
-        if (spelling.option != flag) spelling.takes = Takes::optional;
-    }
-    const OwnWords line = in_own_words(task, command, arguments, /*lenient=*/true);
-    std::optional<std::string> value;
-    for (const GivenValues& given : read_line(known, line.words, lenient()).options) {
-        if (given.option == flag) value = given.values.front();
-    }
-    return value;
-}
-
 Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments) {
     const std::vector<Spelling> known = spellings(options);
@@ -142,8 +107,10 @@ Layer parse_arguments(const OptionSet& all, Command command, const std::vector<c
         return std::nullopt;
     };
     Layer layer;
+    std::map<const Option*, std::string> spelled;  // the flag by which the line gives an option
     for (const GivenValues& given : read_line(known, arguments, habits).options) {
         const Option* option = *std::ranges::find(options, given.option, &Option::flag);
+        refuse_two_names(*option, std::exchange(spelled[option], given.flag), given.flag);
         layer[option] = convert(*option, given.values);
     }
     return layer;
@@ -276,6 +243,7 @@ private:
 
     void add(const Spelling& spelling, const Words& values) {
         result_.words.push_back(spelling.option);
+        result_.flags.push_back(spelling.flag);
         const bool trims = habits_.trims && spelling.takes != Takes::any;
         for (const std::string& value : values.empty() ? Words{spelling.value} : values)
             result_.words.push_back(kValueMark + (trims ? trimmed(value) : value));
@@ -322,8 +290,9 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
     try {
         for (std::string& flag : expanded.words) {
             if (flag.front() == kValueMark) continue;
-            const auto store = [&line, option = flag](const CLI::results_t& marked) {
-                GivenValues& given = line.options.emplace_back(GivenValues{option, {}});
+            const auto store = [&line, &expanded, option = flag](const CLI::results_t& marked) {
+                GivenValues& given =
+                    line.options.emplace_back(GivenValues{option, expanded.flags[line.options.size()], {}});
                 for (const std::string& value : marked)
                     given.values.push_back(value.substr(1));
                 return true;

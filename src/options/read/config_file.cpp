@@ -342,7 +342,7 @@ std::string expanded_list(const std::string& flag, const std::string& list, cons
 void expand_file_names(Layer& layer, const Environment& environment, std::vector<std::string>& notices) {
     for (auto& [option, value] : layer) {
         auto* const name = std::get_if<std::string>(&value);
-        if (name == nullptr || !option->expands) continue;
+        if (name == nullptr || option->names != Names::expanded_path) continue;
         const std::string flag(option->flag);
         const bool lists = option->type == Type::patterns;
         *name = lists ? expanded_list(flag, *name, environment.variables, notices)

@@ -109,8 +109,8 @@ struct Match {
 
 class Reader {
 public:
-    Reader(const TaskOptions& task, Command command, bool lenient)
-        : command_(command), lenient_(lenient), known_(spellings_of(task.options(), command)) {
+    Reader(const TaskOptions& task, Command command)
+        : command_(command), known_(spellings_of(task.options(), command)) {
         for (const Option& option : task.options().rows()) {
             if ((option.commands & bit(command)) != 0) options_.push_back(&option);
         }
@@ -128,12 +128,10 @@ public:
                 std::ranges::move(read.begin() + 1, read.end(), std::back_inserter(*next));
                 read = std::move(*next);
             }
-            if (lenient_ && read.front().flag.empty()) continue;  // refused where the line is parsed
             if (words_of(read) != words_of({item})) note(item, read);
             std::ranges::move(read, std::back_inserter(own));
         }
-        refuse_doubles(own);
-        return {words_of(own), notice_};
+        return {words_of(own), notice_, doubles(own), values_of(own)};
     }
 
 private:
@@ -143,8 +141,9 @@ private:
         for (Item& item : items) {
             const Spelling* const spelling = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
             const Option* const option = spelling == nullptr ? nullptr : option_of(*spelling);
-            const bool takes_all = item.joined || option == nullptr || option->names_data || is_list(*option) ||
-                                   option->type == Type::patterns || spelling->takes == Takes::optional;
+            const bool takes_all = item.joined || option == nullptr || option->names == Names::data ||
+                                   is_list(*option) || option->type == Type::patterns ||
+                                   spelling->takes == Takes::optional;
             const std::size_t taken = takes_all ? item.values.size() : spelling->takes == Takes::nothing ? 0 : 1;
             Item rest;
             if (taken < item.values.size()) {
@@ -252,17 +251,31 @@ private:
             read_.push_back({item, typed.text()});
     }
 
-    /// A value in other words that the line gives a second time, differently.
-    void refuse_doubles(const std::vector<Item>& own) const {
-        if (lenient_) return;
+    /// A value in other words that the line gives a second time, differently; "" if there is none.
+    std::string doubles(const std::vector<Item>& own) const {
         for (const auto& [item, typed] : read_) {
             for (const Item& other : own) {
                 const Spelling* const meant = other.flag.empty() ? nullptr : spelling_of(known_, other.flag);
                 if (meant == nullptr || meant->flag != item.flag || other.values == item.values) continue;
-                throw Error(ErrorKind::usage, typed + " is read as " + item.text() + ", and the line has " +
-                                                  other.text() + ", too; leave one of them out");
+                return typed + " is read as " + item.text() + ", and the line has " + other.text() +
+                       ", too; leave one of them out";
             }
         }
+        return {};
+    }
+
+    std::map<std::string, std::string, std::less<>> values_of(const std::vector<Item>& own) const {
+        std::map<std::string, std::string, std::less<>> values;
+        for (const Item& item : own) {
+            const Spelling* const meant = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
+            if (meant == nullptr) continue;
+            if (!item.values.empty()) {
+                values[meant->option] = item.values.front();
+            } else if (meant->takes <= Takes::optional) {
+                values[meant->option] = meant->value;
+            }
+        }
+        return values;
     }
 
     struct Read {
@@ -271,7 +284,6 @@ private:
     };
 
     Command command_;
-    bool lenient_;
     std::vector<Item> line_;              // as typed
     std::vector<const Option*> options_;  // of this command
     std::vector<Spelling> known_;         // of these
@@ -281,8 +293,13 @@ private:
 
 }  // namespace
 
-OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words, bool lenient) {
-    return Reader(task, command, lenient).read(words);
+OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words) {
+    return Reader(task, command).read(words);
+}
+
+std::optional<std::string> OwnWords::value(std::string_view flag) const {
+    const auto found = values.find(flag);
+    return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<std::string> meanings_of_habit(std::string_view name) {

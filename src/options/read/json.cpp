@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/checked.h"
@@ -64,7 +66,7 @@ bool is_offered(const Option& option, const ParseResult& result) {
 std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived) {
     json document = json::object();
     for (const ResolvedOption& entry : result.options) {
-        if (!entry.option->action) document[key(*entry.option)] = to_json(entry);
+        if (!is_action(*entry.option)) document[key(*entry.option)] = to_json(entry);
     }
     for (const auto& [name, value] : derived)
         document[name] = to_json(value);
@@ -74,7 +76,7 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
 std::string evaluation_json(const ParseResult& result) {
     json document = json::object();
     for (const ResolvedOption& entry : result.options) {
-        const bool described = is_of_evaluation(*entry.option, kV | kE) && !entry.option->path;
+        const bool described = is_of_evaluation(*entry.option, kV | kE) && !is_path(*entry.option);
         if (described && !is_unset(entry.value)) document[key(*entry.option)] = to_json(entry);
     }
     document["task"] = std::string(result.task->name);
@@ -95,7 +97,7 @@ Layer layer_from_json(const OptionSet& options, std::string_view text,
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;
         const Option* option = options.with_key(name, &alias);
-        if (option == nullptr || option->action || node.is_null()) continue;
+        if (option == nullptr || is_action(*option) || node.is_null()) continue;
         if (wanted && !wanted(*option)) continue;
         if (node.is_object() && option->type != Type::structure) continue;
         if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
@@ -116,7 +118,7 @@ Layer layer_of_json_config(const OptionSet& options, std::string_view text) {
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;
         const Option* option = options.with_key(name, &alias);
-        if (option == nullptr || option->action) {
+        if (option == nullptr || is_action(*option)) {
             std::vector<std::string> keys;
             for (const Option& known : options.rows())
                 keys.push_back(key(known));
@@ -135,40 +137,50 @@ std::string compact_json(std::string_view text) {
     return document.dump();
 }
 
-std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what) {
+void assign(std::vector<std::vector<std::string>>& member, const Value& value) {
+    member.clear();
+    if (is_unset(value)) return;
+    const std::string& text = std::get<std::string>(value);
     const json document = json::parse(text);
-    const auto refuse = [&] {
-        throw Error(ErrorKind::usage, what + ": expected a list of lists of words, got " + text);
+    const auto is_words = [](const json& list) {
+        return list.is_array() && std::ranges::all_of(list, [](const json& word) { return word.is_string(); });
     };
-    if (!document.is_array()) refuse();
-    std::vector<std::vector<std::string>> lists;
-    for (const json& list : document) {
-        if (!list.is_array()) refuse();
-        std::vector<std::string>& words = lists.emplace_back();
-        for (const json& word : list) {
-            if (!word.is_string()) refuse();
-            words.push_back(word.get<std::string>());
-        }
-    }
-    return lists;
+    if (!document.is_array() || !std::ranges::all_of(document, is_words))
+        throw Error(ErrorKind::usage, "expected a list of lists of words, got " + text);
+    member = document.get<std::vector<std::vector<std::string>>>();
 }
 
-std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what) {
+Value value_of(const std::vector<std::vector<std::string>>& member) {
+    return member.empty() ? Value() : json(member).dump();
+}
+
+void assign(std::map<std::int64_t, double>& member, const Value& value) {
+    member.clear();
+    if (is_unset(value)) return;
+    const std::string& text = std::get<std::string>(value);
     const json document = json::parse(text);
     const auto refuse = [&] {
-        throw Error(ErrorKind::usage,
-                    what + ": expected numbers by step, as in {\"0\": 512, \"1000\": 1024}, got " + text);
+        throw Error(ErrorKind::usage, "expected numbers by step, as in {\"0\": 512, \"1000\": 1024}, got " + text);
     };
     if (!document.is_object() || document.empty()) refuse();
-    std::map<std::int64_t, double> numbers;
     for (const auto& [step_text, number] : document.items()) {
         std::int64_t step = -1;
         const auto [end, error] = std::from_chars(step_text.data(), step_text.data() + step_text.size(), step);
         const bool whole = error == std::errc{} && end == step_text.data() + step_text.size() && step >= 0;
         if (!whole || !number.is_number() || number.get<double>() < 0) refuse();
-        numbers[step] = number.get<double>();
+        member[step] = number.get<double>();
     }
-    return numbers;
+}
+
+Value value_of(const std::map<std::int64_t, double>& member) {
+    if (member.empty()) return {};
+    constexpr double kLargestWhole = 1e15;
+    json document = json::object();
+    for (const auto& [step, number] : member) {
+        const bool whole = number == std::floor(number) && number < kLargestWhole;
+        document[std::to_string(step)] = whole ? json(static_cast<std::int64_t>(number)) : json(number);
+    }
+    return document.dump();
 }
 
 bool seed_was_drawn(std::string_view text) {
@@ -196,7 +208,7 @@ std::string numerics_fingerprint(const ParseResult& result) {
     const std::uint32_t backend = bit(result.settings.run.backend);
     std::int64_t micro_batches = result.launch.processes;
     for (const ResolvedOption& entry : result.options) {
-        const bool of_other_backend = entry.option->acts_on_backends == kIpu && backend != kIpu;
+        const bool of_other_backend = entry.option->acts.on_backends == kIpu && backend != kIpu;
         if (!entry.option->numerics || of_other_backend || !is_offered(*entry.option, result)) continue;
         const std::string name = key(*entry.option);
         const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
@@ -212,13 +224,14 @@ std::string numerics_fingerprint(const ParseResult& result) {
 }
 
 bool is_of_evaluation(const Option& option, std::uint32_t commands) {
-    if ((option.commands & commands) == 0 || option.action) return false;
+    if ((option.commands & commands) == 0) return false;
     switch (option.recorded) {
         case Recorded::if_numeric:
-            return option.numerics && (option.acts_in & commands) != 0;
+            return option.numerics && (option.acts.in & commands) != 0;
         case Recorded::taken:
             return true;
         case Recorded::ignored:
+        case Recorded::never:
             break;
     }
     return false;
@@ -250,7 +263,7 @@ void leave_to(const TaskOptions& task, const Layer& given, Layer& recorded) {
 void notice_differences(const Layer& recorded, Resolution& run) {
     for (const auto& [option, before] : recorded) {
         if (option->recorded != Recorded::if_numeric || !run.values.has(key(*option))) continue;
-        const ResolvedOption& now = run.values.at(key(*option));
+        const ResolvedOption now = run.values.at(key(*option));
         if (now.source != Source::command_line && now.source != Source::config) continue;
         if (now.value == before || !steers_backend(*option, run.values) || !idle_reason(*option, run).empty()) continue;
         run.notices.push_back(documented_flag(*option) + ": the run has " + to_string(before) + ", this line " +

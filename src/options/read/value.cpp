@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
@@ -167,7 +168,7 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
         const std::string flag = documented_flag(option);
         throw Error(ErrorKind::usage,
                     flag + ": expected one value, got " + std::to_string(words.size()) +
-                        (option.names_data ? "; quote a pattern of files: " + flag + " 'PHOTOS/*.jpg'" : ""));
+                        (option.names == Names::data ? "; quote a pattern of files: " + flag + " 'PHOTOS/*.jpg'" : ""));
     }
     const std::string& word = words.front();
     switch (option.type) {
@@ -207,10 +208,26 @@ std::string to_string(const Value& value) {
     return std::visit(Text(), value);
 }
 
-OptionValues::OptionValues(const std::vector<const Option*>& options, const Launch& launch) : launch_(launch) {
+OptionValues::OptionValues(const std::vector<const Option*>& options, TaskSettings own, const Launch& launch)
+    : launch_(launch) {
+    settings_.task = std::move(own);
+    settings_.training.processes = launch.processes;
     for (const Option* option : options) {
-        index_[key(*option)] = values_.size();
-        values_.push_back({option, option->fallback, Source::default_value});
+        index_[key(*option)] = entries_.size();
+        write(entries_.emplace_back(Entry{option}), option->fallback);
+    }
+}
+
+void OptionValues::write(Entry& entry, const Value& value) {
+    const Option& option = *entry.option;
+    if (option.bind.write == nullptr) {
+        entry.unbound = value;
+        return;
+    }
+    try {
+        option.bind.write(settings_, value);
+    } catch (const Error& error) {
+        throw error.within(std::string(option.flag));
     }
 }
 
@@ -220,15 +237,15 @@ void OptionValues::apply(const Layer& layer, Source source) {
     }
 }
 
-void OptionValues::set(std::string_view key, Value value, Source source) {
-    ResolvedOption& target = slot(key);
-    target.value = std::move(value);
+void OptionValues::set(std::string_view key, const Value& value, Source source) {
+    Entry& target = entry(key);
+    write(target, value);
     target.source = source;
 }
 
 void OptionValues::reset(std::string_view key) {
-    ResolvedOption& target = slot(key);
-    target.value = target.option->fallback;
+    Entry& target = entry(key);
+    write(target, target.option->fallback);
     target.source = Source::default_value;
 }
 
@@ -236,16 +253,33 @@ bool OptionValues::has(std::string_view key) const {
     return index_.find(key) != index_.end();
 }
 
-ResolvedOption& OptionValues::slot(std::string_view key) {
+const OptionValues::Entry& OptionValues::entry(std::string_view key) const {
     const auto found = index_.find(key);
     CNNTRAIN_CHECK(found != index_.end(), "no option with key " + std::string(key) + " here");
-    return values_[found->second];
+    return entries_[found->second];
 }
 
-const ResolvedOption& OptionValues::at(std::string_view key) const {
-    const auto found = index_.find(key);
-    CNNTRAIN_CHECK(found != index_.end(), "no option with key " + std::string(key) + " here");
-    return values_[found->second];
+OptionValues::Entry& OptionValues::entry(std::string_view key) {
+    return const_cast<Entry&>(std::as_const(*this).entry(key));
+}
+
+const Option& OptionValues::option(std::string_view key) const {
+    return *entry(key).option;
+}
+
+Source OptionValues::source(std::string_view key) const {
+    return entry(key).source;
+}
+
+ResolvedOption OptionValues::resolved(const Entry& entry) const {
+    const Option& option = *entry.option;
+    const bool open = entry.source == Source::default_value && is_unset(option.fallback);
+    if (open) return {&option, {}, entry.source};
+    return {&option, option.bind.read != nullptr ? option.bind.read(settings_) : entry.unbound, entry.source};
+}
+
+ResolvedOption OptionValues::at(std::string_view key) const {
+    return resolved(entry(key));
 }
 
 bool given(Source source) {
@@ -254,38 +288,28 @@ bool given(Source source) {
 }
 
 bool OptionValues::given(std::string_view key) const {
-    return has(key) && options::given(at(key).source);
-}
-
-template <typename T> T OptionValues::value_or_empty(std::string_view key) const {
-    if (!is_set(key)) return T{};
-    const T* value = std::get_if<T>(&at(key).value);
-    CNNTRAIN_CHECK(value != nullptr, "option " + std::string(key) + " has another type");
-    return *value;
-}
-
-bool OptionValues::flag(std::string_view key) const {
-    return value_or_empty<bool>(key);
-}
-std::int64_t OptionValues::integer(std::string_view key) const {
-    return value_or_empty<std::int64_t>(key);
-}
-double OptionValues::number(std::string_view key) const {
-    return value_or_empty<double>(key);
-}
-std::string OptionValues::text(std::string_view key) const {
-    return value_or_empty<std::string>(key);
-}
-std::vector<std::string> OptionValues::texts(std::string_view key) const {
-    return value_or_empty<std::vector<std::string>>(key);
-}
-
-std::vector<double> OptionValues::numbers(std::string_view key) const {
-    return value_or_empty<std::vector<double>>(key);
+    return has(key) && options::given(source(key));
 }
 
 bool OptionValues::is_set(std::string_view key) const {
     return has(key) && !is_unset(at(key).value);
+}
+
+std::vector<ResolvedOption> OptionValues::all() const {
+    std::vector<ResolvedOption> all;
+    for (const Entry& entry : entries_)
+        all.push_back(resolved(entry));
+    return all;
+}
+
+Settings OptionValues::finished() const {
+    Settings settings = settings_;
+    for (const Entry& entry : entries_) {
+        const Binding& bind = entry.option->bind;
+        const bool open = entry.source == Source::default_value && is_unset(entry.option->fallback);
+        if (open && bind.write != nullptr && bind.initial != nullptr) bind.write(settings, bind.initial());
+    }
+    return settings;
 }
 
 }  // namespace cnntrain::options

@@ -33,7 +33,7 @@ struct Layers {
 
 /// The options that exist, given the values that decide this: from the command line, otherwise from the configuration,
 /// otherwise from the run that is evaluated, otherwise from files, otherwise the defaults.
-std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
+std::vector<const Option*> active_options(const TaskOptions& task, Command command, const OwnWords& line,
                                           const Layer& config, const Layer& recorded = {}, const Layer& told = {}) {
     const OptionSet& all = task.options();
     std::map<std::string_view, Value> chosen;
@@ -44,8 +44,7 @@ std::vector<const Option*> active_options(const TaskOptions& task, Command comma
         if (const auto before = recorded.find(&option); before != recorded.end()) chosen[selector] = before->second;
         if (const auto configured = config.find(&option); configured != config.end())
             chosen[selector] = configured->second;
-        if (const auto typed = front.selectors.find(selector); typed != front.selectors.end())
-            chosen[selector] = convert(option, {typed->second});
+        if (const auto typed = line.value(option.flag)) chosen[selector] = convert(option, {*typed});
     }
     std::vector<const Option*> active;
     for (const Option& option : all.rows()) {
@@ -77,7 +76,7 @@ void take_step(void (*step)(Resolution&), Resolution& run) {
 
 ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
                     const Layers& layers, const Launch& launch) {
-    Resolution run{task, command, OptionValues(options, launch), {}, {}, layers.findings};
+    Resolution run{task, command, OptionValues(options, task.settings(), launch), {}, {}, layers.findings};
     run.values.apply(layers.told, Source::weights);
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
@@ -235,10 +234,13 @@ void take_recorded(const TaskOptions& task, Layers& layers, std::vector<std::str
     }
 }
 
-NamedConfig named_config(const TaskOptions& task, const FrontDoor& front, const Environment& environment) {
-    if (task.read_config != nullptr) return task.read_config(*front.config, environment);
-    const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
-    return {*front.config, read_config_layer(task.options(), *front.config, places)};
+NamedConfig named_config(const TaskOptions& task, const OwnWords& line, const Environment& environment) {
+    const auto name = line.value("--config");
+    if (!name) return {};
+    if (task.read_config != nullptr) return task.read_config(*name, environment);
+    const auto place = line.value("--config-path");
+    const auto places = place ? std::vector{*place} : environment.config_folders;
+    return {*name, read_config_layer(task.options(), *name, places)};
 }
 
 }  // namespace
@@ -279,23 +281,22 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     const OptionSet& all = task.options();
     if (const auto wish = help_wish(typed)) return help_request(task, command, *wish);
     if (task.empty_line_asks_help && typed.empty()) return help_request(task, command);
-    const auto [arguments, foreign_words] = in_own_words(task, command, typed);
-    const FrontDoor front = scan_front_door(all, command, arguments);
+    const OwnWords line = in_own_words(task, command, typed);
+    if (!line.refusal.empty()) throw Error(ErrorKind::usage, line.refusal);
     Layers layers;
     layers.environment = environment_layer(task, environment);
-    NamedConfig config;
-    if (front.config) config = named_config(task, front, environment);
+    NamedConfig config = named_config(task, line, environment);
     layers.config = std::move(config.layer);
     std::vector<std::string> notices = std::move(config.notices);
-    if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
+    if (!line.notice.empty()) notices.insert(notices.begin(), line.notice);
     layers.recorded = recorded_layer(task, command, run, notices);
     if (task.options_of_files != nullptr)
-        layers.told = task.options_of_files(task, command, arguments, layers.config, layers.findings);
+        layers.told = task.options_of_files(command, line, layers.config, layers.findings);
     const std::vector<const Option*> options =
-        active_options(task, command, front, layers.config, layers.recorded, layers.told);
-    layers.command_line = parse_arguments(all, command, options, arguments);
+        active_options(task, command, line, layers.config, layers.recorded, layers.told);
+    layers.command_line = parse_arguments(all, command, options, line.words);
     if (asked(all, layers.command_line, "help")) return help_request(task, command);
-    if (front.config) layers.command_line[&all.at("config")] = std::move(config.name);
+    if (!config.name.empty()) layers.command_line[&all.at("config")] = std::move(config.name);
     for (const auto& [option, value] : layers.command_line)
         layers.config.erase(option);  // an unset variable in an overridden file name is no error
     for (Layer* layer : {&layers.config, &layers.command_line})
@@ -350,12 +351,7 @@ bool trains(const Resolution& run) {
 }
 
 Settings to_settings(Resolution& run) {
-    Settings settings;
-    settings.task = run.task.settings();
-    for (const ResolvedOption& entry : run.values.all()) {
-        if (entry.option->bind.write != nullptr) entry.option->bind.write(settings, entry.value);
-    }
-    settings.training.processes = run.values.launch().processes;
+    Settings settings = run.values.finished();
     settings.main.trains = trains(run);
     if (run.task.complete != nullptr) run.task.complete(settings, run);
     return settings;

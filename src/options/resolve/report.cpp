@@ -26,7 +26,7 @@ std::string placeholder(const Option& option) {
         case Type::patterns:
             return "FILE";
         case Type::text:
-            return option.path || option.names_data ? "PATH" : "TEXT";
+            return is_path(option) ? "PATH" : "TEXT";
         case Type::choice:
             return "NAME";
         case Type::texts:
@@ -49,9 +49,9 @@ std::string choices_text(const std::vector<std::string_view>& choices) {
 /// The choices that the commands do not refuse.
 std::vector<std::string_view> available_choices(const Option& option, std::uint32_t commands) {
     std::vector<std::string_view> choices = option.choices;
-    if ((option.missing_in & commands) == 0) return choices;
+    if ((option.missing.in & commands) == 0) return choices;
     std::erase_if(choices, [&](std::string_view choice) {
-        return std::ranges::find(option.missing_choices, choice) != option.missing_choices.end();
+        return std::ranges::find(option.missing.choices, choice) != option.missing.choices.end();
     });
     return choices;
 }
@@ -80,12 +80,13 @@ std::string description(const Option& option, std::uint32_t commands) {
     std::vector<std::string> facts = value_facts(option, available_choices(option, commands));
     if (!option.aliases.empty())
         facts.push_back("also " + joined(option.aliases, ", ", [](const Alias& alias) { return alias.flag; }));
-    if (option.acts_on_backends != kAll) facts.push_back("steers " + backend_names(option.acts_on_backends) + " only");
-    if (!option.idle.empty()) facts.push_back("changes nothing: " + std::string(option.idle));
-    if ((option.acts_in & commands) == 0) facts.emplace_back("changes nothing here");
-    if ((option.missing_in & commands) != 0) {
+    if (option.acts.on_backends != kAll) facts.push_back("steers " + backend_names(option.acts.on_backends) + " only");
+    if (!option.acts.never.empty()) facts.push_back("changes nothing: " + std::string(option.acts.never));
+    if ((option.acts.in & commands) == 0) facts.emplace_back("changes nothing here");
+    if ((option.missing.in & commands) != 0) {
         const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
-        if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");
+        if (!option.missing.capability.empty())
+            facts.emplace_back(has_default ? "others not available yet" : "not available yet");
     }
     return with_facts(std::string(option.help), facts);
 }
@@ -123,11 +124,11 @@ HelpRow help_row(const Option& option, Command command) {
     for (const std::string_view choice : choices) {
         if (!choice.empty()) row.choices.emplace_back(choice);
     }
-    row.path = option.path || option.names_data || option.type == Type::patterns;
+    row.path = is_path(option) || option.type == Type::patterns;
     row.summary = summary(option, choices);
     row.help = description(option, bit(command));
-    row.group = option.acts_on_backends == kIpu ? kIpuGroup : option.group;
-    row.main = (option.main_in & bit(command)) != 0 && option.idle.empty();
+    row.group = option.acts.on_backends == kIpu ? kIpuGroup : option.group;
+    row.main = (option.main_in & bit(command)) != 0 && option.acts.never.empty();
     return row;
 }
 
@@ -173,7 +174,7 @@ std::string print_config_text(const ParseResult& result) {
     std::string text;
     std::string_view group;
     for (const ResolvedOption& entry : result.options) {
-        if (entry.option->action) continue;
+        if (is_action(*entry.option)) continue;
         if (group != entry.option->group)
             text += (group.empty() ? "" : "\n") + std::string(entry.option->group) + ":\n";
         group = entry.option->group;
@@ -190,14 +191,14 @@ std::vector<std::string> unavailable_options(const ParseResult& result) {
     std::vector<std::string> sentences;
     for (const ResolvedOption& entry : result.options) {
         const Option& option = *entry.option;
-        if ((option.missing_in & bit(result.command)) == 0 || is_unset(entry.value)) continue;
+        if ((option.missing.in & bit(result.command)) == 0 || is_unset(entry.value)) continue;
         const std::string text = to_string(entry.value);
-        const auto& choices = option.missing_choices;
+        const auto& choices = option.missing.choices;
         if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
             sentences.push_back(documented_flag(option) + " " + text);
-        } else if (!option.missing.empty() && given(entry.source) && entry.value != option.fallback) {
+        } else if (!option.missing.capability.empty() && given(entry.source) && entry.value != option.fallback) {
             const std::string value = is_boolean(option) ? "" : " " + text;
-            sentences.push_back(documented_flag(option) + value + " (" + std::string(option.missing) + ")");
+            sentences.push_back(documented_flag(option) + value + " (" + std::string(option.missing.capability) + ")");
         }
     }
     return sentences;

@@ -10,12 +10,12 @@ namespace cnntrain::options {
 namespace {
 
 /// A word in a name, and the reason given when it occurs.
-struct Missing {
+struct Absent {
     std::string_view word;
     std::string_view reason;
 };
 
-constexpr Missing kMissingScripts[] = {
+constexpr Absent kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
     {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
     {"run_classifier.py",
@@ -24,7 +24,7 @@ constexpr Missing kMissingScripts[] = {
     {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
 };
 
-constexpr Missing kMissingParts[] = {
+constexpr Absent kMissingParts[] = {
     {"groupbert", "GroupBERT is not part of cnntrain"},
     {"squad", "SQuAD fine-tuning is not part of cnntrain"},
     {"glue", "GLUE fine-tuning is not part of cnntrain"},
@@ -112,12 +112,12 @@ bool is_script(std::string_view word) {
 }
 
 std::string_view why_not_here(std::string_view script) {
-    const Missing* const found = std::ranges::find(kMissingScripts, last_part(script), &Missing::word);
+    const Absent* const found = std::ranges::find(kMissingScripts, last_part(script), &Absent::word);
     return found == std::end(kMissingScripts) ? std::string_view() : found->reason;
 }
 
 std::string_view missing_part(std::string_view name) {
-    for (const Missing& part : kMissingParts) {
+    for (const Absent& part : kMissingParts) {
         if (name.find(part.word) != std::string_view::npos) return part.reason;
     }
     return {};

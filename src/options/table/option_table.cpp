@@ -12,16 +12,12 @@ std::string key_of_flag(std::string_view flag) {
     return result;
 }
 
-template <typename T> void replace(T& member, const std::optional<T>& change) {
-    if (change) member = *change;
-}
-
 /// Fills in members of the row that are not given from the bound member.
 void complete(Option& row) {
     if (row.type == Type::of_member) row.type = row.bind.type;
-    if (is_unset(row.fallback) && !row.left_open) {
+    if (is_unset(row.fallback) && !row.bind.left_open) {
         if (row.bind.initial != nullptr) row.fallback = row.bind.initial();
-        if (row.bind.initial == nullptr && is_boolean(row) && !row.action) row.fallback = false;
+        if (row.bind.initial == nullptr && is_boolean(row) && !is_action(row)) row.fallback = false;
     }
     if (row.choices.empty() && row.bind.choices != nullptr) row.choices = row.bind.choices();
 }
@@ -38,29 +34,6 @@ const std::vector<Option>& shared_table() {
 }
 
 }  // namespace
-
-Option refine(Option row, const Refinement& change) {
-    replace(row.flag, change.flag);
-    replace(row.type, change.type);
-    replace(row.fallback, change.fallback);
-    if (change.fallback) row.left_open = is_unset(*change.fallback);
-    replace(row.help, change.help);
-    replace(row.unit, change.unit);
-    replace(row.aliases, change.aliases);
-    replace(row.choices, change.choices);
-    replace(row.range, change.range);
-    replace(row.acts_on, change.acts_on);
-    replace(row.acts_on_in, change.acts_on_in);
-    replace(row.acts_on_reason, change.acts_on_reason);
-    replace(row.needs, change.needs);
-    replace(row.idle, change.idle);
-    replace(row.numerics, change.numerics);
-    replace(row.off_switch, change.off_switch);
-    replace(row.expands, change.expands);
-    replace(row.missing_choices, change.missing_choices);
-    replace(row.bind, change.bind);
-    return row;
-}
 
 Option shared(std::string_view flag) {
     const auto found = std::ranges::find(shared_table(), flag, &Option::flag);
@@ -79,7 +52,7 @@ std::vector<Option> shared(std::initializer_list<std::string_view> flags) {
 
 std::vector<Option> for_one_command(std::vector<Option> rows) {
     for (Option& row : rows) {
-        row.commands = row.acts_in = row.missing_in = kAll;
+        row.commands = row.acts.in = row.missing.in = kAll;
         row.main_in = (row.main_in & kT) != 0 ? kAll : 0;
     }
     return rows;
@@ -200,20 +173,20 @@ std::vector<Option> shared_head_options() {
          .help = "Views of each training sample: 1 as evaluation reads it, the others augmented as training does.",
          .range = between(1, 1000),
          .commands = kT,
-         .needs = kSolved,
+         .acts = {.needs = kSolved},
          .bind = to<&Settings::head, &run::HeadSettings::views>()},
         {.flag = "--head-strength",
          .help = "Strength s of the L2 regularisation: the mean loss plus s / 2 times the squared weights on "
                  "standardised features is least; without it, chosen by the loss of held-out samples.",
          .range = between(1e-9, 1e9),
          .commands = kT,
-         .needs = kSolved,
+         .acts = {.needs = kSolved},
          .bind = to<&Settings::head, &run::HeadSettings::strength>()},
         {.flag = "--feature-cache",
          .help = "File that keeps the features for later runs (default: features.cache in the run's folder).",
          .commands = kT,
-         .needs = kSolved,
-         .path = true,
+         .acts = {.needs = kSolved},
+         .names = Names::path,
          .bind = to<&Settings::head, &run::HeadSettings::cache>()},
     };
 }

@@ -6,6 +6,14 @@ namespace {
 
 constexpr const char* kAsStored = "stored";
 
+Binding checkpoint_type() {
+    return {[](const Settings& settings) { return Value(std::string(settings.checkpoint.in_f32 ? "f32" : kAsStored)); },
+            [](Settings& settings, const Value& value) {
+                settings.checkpoint.in_f32 = value != Value(std::string(kAsStored));
+            },
+            Type::choice};
+}
+
 }  // namespace
 
 std::vector<Option> shared_main_options() {
@@ -19,20 +27,20 @@ std::vector<Option> shared_main_options() {
          .help = "Run folder to resume (train, restore); checkpoint file or folder to evaluate (validation).",
          .commands = kTVE | kR,
          .main_in = kTVE | kR,
-         .path = true,
+         .names = Names::path,
          .bind = to<&Settings::main, &run::MainSettings::restore_path>()},
         {.flag = "--help",
          .help = "Print the main options; --help NAME prints the option or group NAME.",
          .aliases = {{"-h"}},
          .commands = kTVE | kR,
-         .action = true},
+         .recorded = Recorded::never},
         {.flag = "--config",
          .help = "Named configuration whose values replace the defaults; an unknown name prints all names.",
          .main_in = kT,
          .bind = to<&Settings::main, &run::MainSettings::config>()},
         {.flag = "--config-path",
-         .type = Type::text,
-         .help = "File or folder with configurations; without it, the folder configs of this program."},
+         .help = "File or folder with configurations; without it, the folder configs of this program.",
+         .bind = to<&Settings::main, &run::MainSettings::config_path>()},
         {.flag = "--repeat",
          .help = "Runs per checkpoint.",
          .range = between(1, kMostIterations),
@@ -43,7 +51,7 @@ std::vector<Option> shared_main_options() {
          .type = Type::boolean_value,
          .help = "Do not average the accuracy across replicas.",
          .commands = kV,
-         .idle = "there is one replica"},
+         .acts = {.never = "there is one replica"}},
         {.flag = "--total-batch-size",
          .help = "Global batch of the training run, to convert a checkpoint's iterations to logged epochs; without it, "
                  "the epoch stored in the checkpoint is logged.",
@@ -69,18 +77,19 @@ std::vector<Option> shared_main_options() {
         {.flag = "--wandb-id",
          .help = "Weights & Biases run to continue, for a run started with --wandb.",
          .commands = kT | kR,
-         .needs = {{"wandb"}},
+         .acts = {.needs = {{"wandb"}}},
          .bind = to<&Settings::logging, &run::LoggingSettings::wandb_id>()},
     };
 }
 
 std::vector<Option> shared_run_options() {
     const std::vector<Option> rows = {
-        {.flag = "--help-all", .help = "Print all options.", .commands = kTVE | kR, .action = true},
+        {.flag = "--help-all", .help = "Print all options.", .commands = kTVE | kR, .recorded = Recorded::never},
         {.flag = "--task",
          .type = Type::choice,
          .help = "Task to run. --task NAME --help lists the options of another task.",
-         .main_in = kT},
+         .main_in = kT,
+         .bind = to<&Settings::main, &run::MainSettings::task>()},
         {.flag = "--backend",
          .help = "Backend: cpu, ref (plain loops in double precision, for checking) or ipu (Poplar's API on an "
                  "emulator of IPUs, for checking).",
@@ -93,14 +102,14 @@ std::vector<Option> shared_run_options() {
          .range = between(0, kMostThreads),
          .commands = kTVE | kR,
          .main_in = kTVE | kR,
-         .acts_on_backends = kCpu,
+         .acts = {.on_backends = kCpu},
          .bind = to<&Settings::run, &run::RunSettings::threads>()},
         {.flag = "--thread-independent",
          .help =
              "Bit-identical results for any --threads: sums over a batch are split by its size alone. Without it, sums "
              "in gradients of convolution weights are split by threads, and their last bits depend on --threads.",
          .commands = kT | kR,
-         .acts_on_backends = kCpu,
+         .acts = {.on_backends = kCpu},
          .bind = to<&Settings::run, &run::RunSettings::thread_independent>()},
         {.flag = "--input-threads",
          .help = "Threads that prepare samples; 0: chosen automatically.",
@@ -124,22 +133,19 @@ std::vector<Option> shared_run_options() {
                  "programs without bfloat16. A resumed run has the same losses with both.",
          .choices = {kAsStored, "f32"},
          .commands = kT | kR,
-         .bind = {[](Settings& settings, const Value& value) {
-             settings.checkpoint.in_f32 = std::get<std::string>(value) != kAsStored;
-         }}},
+         .bind = checkpoint_type()},
         {.flag = "--trust-edited-checkpoint",
          .help = "Accept a checkpoint whose checksums do not match because another tool edited it; not stored for "
                  "later runs.",
          .commands = kTVE | kR,
-         .action = true,
+         .recorded = Recorded::never,
          .bind = to<&Settings::checkpoint, &run::CheckpointSettings::trust_edited>()},
         {.flag = "--accept-other-data",
-         .help =
-             "Go on with a run on other data than it began with: changed, missing or new files. A warning says what "
-             "changes.",
+         .help = "Go on with a run on other data than it began with: changed, missing or new files. A warning says "
+                 "what changes.",
          .commands = kT | kR,
          .main_in = kR,
-         .action = true,
+         .recorded = Recorded::never,
          .bind = to<&Settings::main, &run::MainSettings::accept_other_data>()},
         {.flag = "--freeze",
          .help = "Regular expressions (RE2) of variables that are not trained. Batch norms whose moving averages match "
@@ -154,12 +160,11 @@ std::vector<Option> shared_run_options() {
          .numerics = true,
          .bind = to<&Settings::training, &run::TrainingSettings::init_strict>()},
         {.flag = "--predictions",
-         .type = Type::text,
          .help = "File of the predictions, .csv or .jsonl (JSON lines); without it, predictions.csv in --logs-path.",
          .commands = kE,
          .main_in = kE,
-         .path = true,
-         .bind = {[](Settings& settings, const Value& value) { assign(settings.main.predictions, value); }}},
+         .names = Names::path,
+         .bind = left_open(to<&Settings::main, &run::MainSettings::predictions>())},
         {.flag = "--top-classes",
          .help = "Number of classes in a prediction, the most probable ones.",
          .range = between(1, 1e6),
@@ -169,39 +174,37 @@ std::vector<Option> shared_run_options() {
         {.flag = "--verbose",
          .help = "Print the full log on a terminal, including all settings and variables.",
          .commands = kTVE | kR,
-         .action = true,
+         .recorded = Recorded::never,
          .bind = to<&Settings::logging, &run::LoggingSettings::verbose>()},
         {.flag = "--quiet",
          .help = "Print only results (validations, predictions, measurements), warnings and errors; log.txt has all.",
          .commands = kTVE | kR,
-         .action = true,
+         .recorded = Recorded::never,
          .bind = to<&Settings::logging, &run::LoggingSettings::quiet>()},
         {.flag = "--log-format",
          .help = "What the standard output gets: text, or json: one object a line for each event; see cnntrain help "
                  "screen.",
          .commands = kTVE | kR,
-         .action = true,
+         .recorded = Recorded::never,
          .bind = to<&Settings::logging, &run::LoggingSettings::format>()},
         {.flag = "--profile-steps",
          .help = "Weight updates that --profile measures.",
          .range = between(1, 1000),
          .commands = kT,
-         .acts_on_backends = kCpu,
-         .needs = {{"profile"}},
+         .acts = {.on_backends = kCpu, .needs = {{"profile"}}},
          .bind = to<&Settings::logging, &run::LoggingSettings::profile_steps>()},
         {.flag = "--dry-run",
-         .help =
-             "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "
-             "sequences per second, duration, memory and disk (CNNTRAIN_DRY_RUN_ESTIMATE=off: disk only); train and "
-             "write nothing.",
+         .help = "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "
+                 "sequences per second, duration, memory and disk (CNNTRAIN_DRY_RUN_ESTIMATE=off: disk only); train "
+                 "and write nothing.",
          .commands = kTVE | kR,
          .main_in = kTVE | kR,
-         .action = true},
+         .recorded = Recorded::never},
         {.flag = "--print-config",
          .help = "Print all effective values and their sources.",
          .commands = kTVE | kR,
          .main_in = kV | kE | kR,
-         .action = true},
+         .recorded = Recorded::never},
     };
     return concatenated({rows, shared_validation_options()});
 }

@@ -84,7 +84,7 @@ options::ParseResult with_seed(options::ParseResult arguments, std::int64_t seed
 options::ParseResult with_absolute_paths(options::ParseResult arguments) {
     for (options::ResolvedOption& entry : arguments.options) {
         auto* const path = std::get_if<std::string>(&entry.value);
-        if (!entry.option->path || path == nullptr || path->empty()) continue;
+        if (!is_path(*entry.option) || path == nullptr || path->empty()) continue;
         *path = entry.option->type == options::Type::patterns ? absolute_patterns(*path) : absolute(*path);
     }
     return arguments;

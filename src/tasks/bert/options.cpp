@@ -17,10 +17,18 @@ constexpr HiddenActivation kHiddenActivations[] = {{"linear", graph::Activation:
                                                    {"tanh", graph::Activation::tanh},
                                                    {"gelu_erf", graph::Activation::gelu}};
 
-void set_hidden_activation(Settings& settings, const Value& value) {
-    const auto* const row =
-        std::ranges::find(kHiddenActivations, std::get<std::string>(value), &HiddenActivation::name);
-    settings.task.as<BertTaskSettings>().model.head_activation = row->activation;
+Binding hidden_activation() {
+    return {[](const Settings& settings) {
+                const graph::Activation activation = settings.task.as<BertTaskSettings>().model.head_activation;
+                return Value(std::string(
+                    std::ranges::find(kHiddenActivations, activation, &HiddenActivation::activation)->name));
+            },
+            [](Settings& settings, const Value& value) {
+                const auto* const row =
+                    std::ranges::find(kHiddenActivations, std::get<std::string>(value), &HiddenActivation::name);
+                settings.task.as<BertTaskSettings>().model.head_activation = row->activation;
+            },
+            Type::choice};
 }
 
 std::vector<std::string_view> hidden_activation_names() {
@@ -28,21 +36,6 @@ std::vector<std::string_view> hidden_activation_names() {
     for (const HiddenActivation& row : kHiddenActivations)
         all.push_back(row.name);
     return all;
-}
-
-constexpr std::string_view kPolynomialName = "polynomial";    // other names of polynomial_decay and
-constexpr std::string_view kExponentialName = "exponential";  // natural_exponential
-
-void set_schedule(Settings& settings, const Value& value) {
-    const std::string& text = std::get<std::string>(value);
-    optim::StepRateSettings& rate = settings.task.as<BertTaskSettings>().learning_rate;
-    if (text == kPolynomialName) {
-        rate.schedule = optim::StepSchedule::polynomial;
-    } else if (text == kExponentialName) {
-        rate.schedule = optim::StepSchedule::natural_exponential;
-    } else {
-        rate.schedule = *named<optim::StepSchedule>(text);
-    }
 }
 
 std::vector<std::string_view> schedule_names() {
@@ -61,30 +54,15 @@ const std::vector<Need>& lamb_only() {
     return needs;
 }
 
-void set_optimiser(Settings& settings, const Value& value) {
-    const std::string& text = std::get<std::string>(value);
-    graph::UpdateRule& rule = settings.optimiser.rule;
-    rule = graph::UpdateRule::sgd;
-    if (text == "momentum") rule = graph::UpdateRule::momentum;
-    if (text == "adamw" || text == "mpadamw") rule = graph::UpdateRule::adamw;
-    if (text == "lamb") rule = graph::UpdateRule::lamb;
-}
-
-void set_precision(Settings& settings, const Value& value) {
-    const std::string& text = std::get<std::string>(value);
-    nn::Precision& precision = settings.device.precision;
-    if (text == "16") {
-        precision = nn::Precision::p16_32;
-    } else if (text == "32") {
-        precision = nn::Precision::p32_32;
-    } else {
-        precision = *named<nn::Precision>(text);
-    }
-}
-
-void set_rounding(Settings& settings, const Value& value) {
-    settings.device.stochastic_rounding =
-        std::get<bool>(value) ? backend::StochasticRounding::on : backend::StochasticRounding::off;
+Binding rounding() {
+    using backend::StochasticRounding;
+    return {
+        [](const Settings& settings) { return Value(settings.device.stochastic_rounding != StochasticRounding::off); },
+        [](Settings& settings, const Value& value) {
+            settings.device.stochastic_rounding =
+                std::get<bool>(value) ? StochasticRounding::on : StochasticRounding::off;
+        },
+        Type::boolean};
 }
 
 }  // namespace
@@ -92,35 +70,30 @@ void set_rounding(Settings& settings, const Value& value) {
 std::vector<Option> bert_size_options() {
     return {
         {.flag = "--vocab-size",
-         .left_open = true,
          .help = "Rows of the table of words, V. Words beyond it have the zero vector and are not predicted.",
          .range = kBertWidth,
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>()},
+         .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>())},
         {.flag = "--hidden-size",
-         .left_open = true,
          .help = "Width H of the model: 64 times --num-attention-heads.",
          .range = kBertWidth,
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden>()},
+         .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::hidden>())},
         {.flag = "--num-hidden-layers",
-         .left_open = true,
          .help = "Encoder layers.",
          .range = between(1, 10000),
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::layers>()},
+         .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::layers>())},
         {.flag = "--num-attention-heads",
-         .left_open = true,
          .help = "Attention heads of each layer.",
          .range = kBertWidth,
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::heads>()},
+         .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::heads>())},
         {.flag = "--intermediate-size",
-         .left_open = true,
          .help = "Width of the feed-forward part of each layer.",
          .range = kBertWidth,
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::intermediate>()},
+         .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::intermediate>())},
         {.flag = "--max-position-embeddings",
          .help = "Rows of the table of positions.",
          .range = kBertWidth,
@@ -143,7 +116,7 @@ std::vector<Option> bert_layer_options() {
                  "Face's checkpoints, if this is gelu_erf, otherwise gelu, its approximation by tanh.",
          .choices = hidden_activation_names(),
          .numerics = true,
-         .bind = Binding{set_hidden_activation}},
+         .bind = hidden_activation()},
         {.flag = "--layer-norm-epsilon",
          .fallback = 1e-3,
          .help = "Added to the variances of all norms; 1e-12 in Google's and Hugging Face's checkpoints.",
@@ -182,7 +155,7 @@ std::vector<Option> bert_layer_options() {
          .help = "Slices of the products with the table of words that predict words, one after the other; must divide "
                  "--vocab-size.",
          .range = kBertWidth,
-         .acts_on_backends = kIpu,
+         .acts = {.on_backends = kIpu},
          .bind = to<&Settings::ipu, &backend::IpuSettings::matmul_serialize_factor>()},
     };
 }
@@ -203,7 +176,7 @@ Option bert_classifier_dropout_option() {
             .fallback = 0.1,
             .help = "Dropout rate of the pooled output, before the layer of classes.",
             .range = kDropped,
-            .acts_in = kT,
+            .acts = {.in = kT},
             .numerics = true};
 }
 
@@ -216,15 +189,16 @@ std::vector<Option> bert_rate_options() {
          .main_in = kT,
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::base>()},
-        refine(
-            shared("--lr-schedule"),
-            {.fallback = "polynomial_decay",
-             .help =
-                 "Decay of the learning rate after the warm-up: polynomial_decay and cosine_decay fall to 1e-7 at the "
-                 "end of the run, natural_exponential drops after every --decay-steps; custom has no warm-up and takes "
-                 "its rates from --lr-schedule-by-step.",
-             .choices = schedule_names(),
-             .bind = Binding{set_schedule}}),
+        changed(shared("--lr-schedule"),
+                [](Option& row) {
+                    row.fallback = "polynomial_decay";
+                    row.help =
+                        "Decay of the learning rate after the warm-up: polynomial_decay and cosine_decay fall to 1e-7 "
+                        "at the end of the run, natural_exponential drops after every --decay-steps; custom has no "
+                        "warm-up and takes its rates from --lr-schedule-by-step.";
+                    row.choices = schedule_names();
+                    row.bind = to<&BertTaskSettings::lr_schedule>();
+                }),
         {.flag = "--lr-power",
          .help = "Exponent of the warm-up and of the decay, or one for each.",
          .range = between(0, 1000),
@@ -236,21 +210,21 @@ std::vector<Option> bert_rate_options() {
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::warmup>()},
         {.flag = "--lr-schedule-by-step",
-         .type = Type::structure,
          .help = "custom: first step and learning rate of each part of the run: {\"0\": 0.001, \"100\": 0.0001}.",
-         .needs = {{"lr_schedule", {"custom"}}},
-         .numerics = true},
+         .acts = {.needs = {{"lr_schedule", {"custom"}}}},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::values>()},
         {.flag = "--decay-steps",
          .help = "natural_exponential: steps between drops of the learning rate.",
          .unit = "steps",
          .range = between(1, kMostIterations),
-         .needs = {{"lr_schedule", {"natural_exponential", "exponential"}}},
+         .acts = {.needs = {{"lr_schedule", {"natural_exponential", "exponential"}}}},
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_steps>()},
         {.flag = "--decay-rate",
          .help = "natural_exponential: r of the factor exp(-r) at each drop.",
          .range = between(0, 1e6),
-         .needs = {{"lr_schedule", {"natural_exponential", "exponential"}}},
+         .acts = {.needs = {{"lr_schedule", {"natural_exponential", "exponential"}}}},
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_rate>()},
     };
@@ -258,33 +232,49 @@ std::vector<Option> bert_rate_options() {
 
 std::vector<Option> bert_optimiser_options() {
     return {
-        refine(shared("--optimiser"), {.flag = "--optimizer",
-                                       .fallback = "momentum",
-                                       .help = "Optimiser. adamw (also mpadamw) limits the global norm of gradients to "
-                                               "the number of replicas. lamb's "
-                                               "trust ratio is 1 for every gamma, beta and bias.",
-                                       .choices = std::vector<std::string_view>{"sgd", "momentum", "adamw", "lamb",
-                                                                                "mpadamw", "adam", "custom"},
-                                       .missing_choices = std::vector<std::string_view>{"adam", "custom"},
-                                       .bind = Binding{set_optimiser}}),
-        refine(shared("--momentum"), {.fallback = 0.984375,
-                                      .help = "momentum: momentum coefficient.",
-                                      .needs = std::vector<Need>{{"optimizer", {"momentum"}}}}),
-        refine(shared("--beta1"), {.help = "adamw, lamb: decay of the mean of gradients.", .needs = adam_family()}),
-        refine(shared("--beta2"),
-               {.help = "adamw, lamb: decay of the mean of squared gradients.", .needs = adam_family()}),
-        refine(shared("--adam-epsilon"), {.flag = "--epsilon",
-                                          .fallback = 1e-4,
-                                          .help = "adamw, lamb: epsilon added to the root of the mean of squares.",
-                                          .needs = adam_family()}),
-        refine(
-            shared("--weight-decay"),
-            {.flag = "--weight-decay-rate",
-             .fallback = 0.0,
-             .help =
-                 "adamw, lamb: weight decay of all weights except biases and the betas of norms; adamw also excludes "
-                 "gammas.",
-             .needs = adam_family()}),
+        changed(shared("--optimiser"),
+                [](Option& row) {
+                    row.flag = "--optimizer";
+                    row.fallback = "momentum";
+                    row.help =
+                        "Optimiser. adamw (also mpadamw) limits the global norm of gradients to the number of "
+                        "replicas. lamb's trust ratio is 1 for every gamma, beta and bias.";
+                    row.choices = {"sgd", "momentum", "adamw", "lamb", "mpadamw", "adam", "custom"};
+                    row.missing.choices = {"adam", "custom"};
+                    row.bind = to<&BertTaskSettings::optimizer>();
+                }),
+        changed(shared("--momentum"),
+                [](Option& row) {
+                    row.fallback = 0.984375;
+                    row.help = "momentum: momentum coefficient.";
+                    row.acts.needs = {{"optimizer", {"momentum"}}};
+                }),
+        changed(shared("--beta1"),
+                [](Option& row) {
+                    row.help = "adamw, lamb: decay of the mean of gradients.";
+                    row.acts.needs = adam_family();
+                }),
+        changed(shared("--beta2"),
+                [](Option& row) {
+                    row.help = "adamw, lamb: decay of the mean of squared gradients.";
+                    row.acts.needs = adam_family();
+                }),
+        changed(shared("--adam-epsilon"),
+                [](Option& row) {
+                    row.flag = "--epsilon";
+                    row.fallback = 1e-4;
+                    row.help = "adamw, lamb: epsilon added to the root of the mean of squares.";
+                    row.acts.needs = adam_family();
+                }),
+        changed(shared("--weight-decay"),
+                [](Option& row) {
+                    row.flag = "--weight-decay-rate";
+                    row.fallback = 0.0;
+                    row.help =
+                        "adamw, lamb: weight decay of all weights except biases and the betas of norms; adamw also "
+                        "excludes gammas.";
+                    row.acts.needs = adam_family();
+                }),
     };
 }
 
@@ -292,42 +282,51 @@ std::vector<Option> bert_optimiser_details() {
     return {
         {.flag = "--use-debiasing",
          .help = "adamw, lamb: correct the bias of means that start at 0.",
-         .needs = adam_family(),
-         .numerics = true},
+         .acts = {.needs = adam_family()},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::debiases>()},
         {.flag = "--use-nvlamb",
          .help = "lamb: divide gradients by their global norm if it is above 1.",
-         .needs = lamb_only(),
-         .numerics = true},
+         .acts = {.needs = lamb_only()},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::divides_by_norm>()},
         {.flag = "--use-mpclip",
          .help = "lamb: first limit the global norm of gradients to the number of replicas.",
-         .needs = lamb_only(),
-         .numerics = true},
+         .acts = {.needs = lamb_only()},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::limits_norm>()},
     };
 }
 
 std::vector<Option> bert_numerics_options() {
     return {
-        refine(
-            shared("--precision"),
-            {.fallback = "16",
-             .help = "Bits of computation and of weights: 16 (the same as 16.32; with --backend ipu as 16.16) computes "
-                     "in 16 bits (see --compute-type) and updates weights in 32 bits. 32 (32.32): everything in 32 "
-                     "bits. 16.16: 16-bit weights, too, with --stochastic-rounding.",
-             .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
-             .bind = Binding{set_precision}}),
-        refine(
-            shared("--compute-type"),
-            {.help =
-                 "Type of computation of --precision 16. auto: the fastest on this processor (bf16 with AMX and on AMD "
-                 "processors with AVX512-BF16, otherwise f32).",
-             .needs = std::vector<Need>{{"precision", {"16", "16.16", "16.32"}}}}),
-        refine(shared("--stochastic-rounding"), {.type = Type::boolean_value,
-                                                 .fallback = true,
-                                                 .help = "Stochastic rounding of 16-bit weights.",
-                                                 .aliases = std::vector<Alias>(),
-                                                 .choices = std::vector<std::string_view>(),
-                                                 .needs = std::vector<Need>{{"precision", {"16.16"}}},
-                                                 .bind = Binding{set_rounding}}),
+        changed(shared("--precision"),
+                [](Option& row) {
+                    row.fallback = "16";
+                    row.help =
+                        "Bits of computation and of weights: 16 (the same as 16.32; with --backend ipu as 16.16) "
+                        "computes in 16 bits (see --compute-type) and updates weights in 32 bits. 32 (32.32): "
+                        "everything in 32 bits. 16.16: 16-bit weights, too, with --stochastic-rounding.";
+                    row.choices = {"16", "32", "16.16", "16.32", "32.32"};
+                    row.bind = to<&BertTaskSettings::precision>();
+                }),
+        changed(shared("--compute-type"),
+                [](Option& row) {
+                    row.help =
+                        "Type of computation of --precision 16. auto: the fastest on this processor (bf16 with AMX and "
+                        "on AMD processors with AVX512-BF16, otherwise f32).";
+                    row.acts.needs = {{"precision", {"16", "16.16", "16.32"}}};
+                }),
+        changed(shared("--stochastic-rounding"),
+                [](Option& row) {
+                    row.type = Type::boolean_value;
+                    row.fallback = true;
+                    row.help = "Stochastic rounding of 16-bit weights.";
+                    row.aliases = {};
+                    row.choices = {};
+                    row.acts.needs = {{"precision", {"16.16"}}};
+                    row.bind = rounding();
+                }),
     };
 }
 

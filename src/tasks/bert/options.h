@@ -1,6 +1,7 @@
 // Option rows of tasks with a BERT model: its sizes and layers, its learning rate, its optimisers.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cnntrain/graph/bert.h"
@@ -16,9 +17,23 @@ namespace cnntrain::tasks {
 struct BertTaskSettings : options::OwnSettings {
     nn::BertSettings model;
     optim::StepRateSettings learning_rate;
+    // As the original programs name them; settle_bert() sets the members of Settings that follow.
+    std::string optimizer = "momentum";
+    std::string lr_schedule = "polynomial_decay";
+    std::string precision = "16";
+    bool debiases = false;         // adamw, lamb: means that start at 0
+    bool divides_by_norm = false;  // lamb: gradients, if their global norm is above 1
+    bool limits_norm = false;      // lamb: the global norm of gradients, to the number of replicas
 };
 
+inline const BertTaskSettings& bert_settings(const options::Settings& settings) {
+    return settings.task.as<BertTaskSettings>();
+}
+
 using namespace options;  // so that rows read as in the room options
+
+inline constexpr std::string_view kPolynomialName = "polynomial";    // other names of polynomial_decay and
+inline constexpr std::string_view kExponentialName = "exponential";  // natural_exponential
 
 inline constexpr Range kBertWidth = between(1, 1 << 20);  // width of a layer, rows of a table
 
@@ -34,7 +49,7 @@ std::vector<Option> bert_layer_options();
 /// The task binds these two rows to its settings.
 Option bert_length_option();
 Option bert_classifier_dropout_option();
-/// resolve.h has their rules, bert_rate_rules(), and set_bert_optimiser().
+/// resolve.h has their rules, bert_rate_rules(), and settle_bert().
 std::vector<Option> bert_rate_options();
 std::vector<Option> bert_optimiser_options();
 /// Further switches of adamw and lamb.

@@ -14,44 +14,59 @@
 namespace cnntrain::tasks {
 namespace {
 
-Violation head_width(const OptionValues& values) {
-    const std::int64_t hidden = values.integer("hidden_size");
-    const std::int64_t heads = values.integer("num_attention_heads");
+Violation head_width(const Resolution& run) {
+    const std::int64_t hidden = bert_settings(run.settings()).model.hidden;
+    const std::int64_t heads = bert_settings(run.settings()).model.heads;
     if (hidden == nn::kHeadSize * heads) return {};
     return "--hidden-size " + std::to_string(hidden) + " and --num-attention-heads " + std::to_string(heads) +
            ": a head is " + std::to_string(nn::kHeadSize) + " wide, so " + std::to_string(heads) +
            (heads == 1 ? " head has" : " heads have") + " a --hidden-size of " + std::to_string(nn::kHeadSize * heads);
 }
 
-Violation warmup_length(const OptionValues& values) {
-    const double warmup = values.number("warmup");
+Violation warmup_length(const Resolution& run) {
+    const double warmup = bert_settings(run.settings()).learning_rate.warmup;
     if (warmup < 1 || warmup == std::floor(warmup)) return {};
     return "--warmup " + to_string(Value(warmup)) + ": expected a whole number of steps, or a share below 1";
 }
 
-Violation powers(const OptionValues& values) {
-    const auto count = std::get<std::vector<double>>(values.at("lr_power").value).size();
+Violation powers(const Resolution& run) {
+    const std::size_t count = bert_settings(run.settings()).learning_rate.powers.size();
     if (count == 1 || count == 2) return {};
     return "--lr-power takes one number, or one for the warm-up and one for the decay, got " + std::to_string(count);
 }
 
 /// Values by step must begin with the first step of the run.
-Violation values_by_step(const OptionValues& values) {
-    const bool custom = values.text("lr_schedule") == "custom";
-    if (custom && !values.is_set("lr_schedule_by_step")) return "--lr-schedule custom needs --lr-schedule-by-step";
-    for (const char* key : {"lr_schedule_by_step", "loss_scaling_by_step"}) {
-        if (!values.is_set(key)) continue;
-        const std::string flag(values.at(key).option->flag);
-        const auto numbers = numbers_by_step(values.text(key), flag);
-        if (numbers.begin()->first > 0) {
-            return flag + " has no value for steps before " + std::to_string(numbers.begin()->first) +
-                   "; begin with step 0";
-        }
-        const bool scales = std::string_view(key) == "loss_scaling_by_step";
-        if (scales && std::ranges::any_of(numbers, [](const auto& entry) { return entry.second <= 0; }))
-            return flag + ": a loss scaling must be above 0";
-    }
-    return {};
+Violation begins_late(const std::string& flag, const std::map<std::int64_t, double>& numbers) {
+    if (numbers.empty() || numbers.begin()->first == 0) return {};
+    return flag + " has no value for steps before " + std::to_string(numbers.begin()->first) + "; begin with step 0";
+}
+
+Violation values_by_step(const Resolution& run) {
+    const optim::StepRateSettings& rate = bert_settings(run.settings()).learning_rate;
+    const std::map<std::int64_t, double>& scaling = run.settings().optimiser.loss_scaling_by_step;
+    if (bert_settings(run.settings()).lr_schedule == spelling(optim::StepSchedule::custom) && rate.values.empty())
+        return "--lr-schedule custom needs --lr-schedule-by-step";
+    if (Violation late = begins_late("--lr-schedule-by-step", rate.values); !late.empty()) return late;
+    if (Violation late = begins_late("--loss-scaling-by-step", scaling); !late.empty()) return late;
+    const bool positive = std::ranges::all_of(scaling, [](const auto& entry) { return entry.second > 0; });
+    return positive ? "" : "--loss-scaling-by-step: a loss scaling must be above 0";
+}
+
+graph::UpdateRule rule_of(std::string_view optimizer) {
+    if (optimizer == "momentum") return graph::UpdateRule::momentum;
+    if (optimizer == "adamw" || optimizer == "mpadamw") return graph::UpdateRule::adamw;
+    return optimizer == "lamb" ? graph::UpdateRule::lamb : graph::UpdateRule::sgd;
+}
+
+optim::StepSchedule schedule_of(std::string_view name) {
+    if (name == kPolynomialName) return optim::StepSchedule::polynomial;
+    if (name == kExponentialName) return optim::StepSchedule::natural_exponential;
+    return *named<optim::StepSchedule>(name);
+}
+
+nn::Precision precision_of(std::string_view name, backend::BackendKind backend) {
+    if (name == "16") return backend == backend::BackendKind::ipu ? nn::Precision::p16_16 : nn::Precision::p16_32;
+    return name == "32" ? nn::Precision::p32_32 : *named<nn::Precision>(name);
 }
 
 optim::GradientNorm gradient_norm(bool limits, bool divides) {
@@ -62,35 +77,26 @@ optim::GradientNorm gradient_norm(bool limits, bool divides) {
 
 }  // namespace
 
-void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values) {
+void settle_bert(Settings& settings) {
+    BertTaskSettings& own = settings.task.as<BertTaskSettings>();
+    own.learning_rate.schedule = schedule_of(own.lr_schedule);
+    settings.device.precision = precision_of(own.precision, settings.run.backend);
+    optim::OptimiserSettings& optimiser = settings.optimiser;
+    optimiser.rule = rule_of(own.optimizer);
     const bool adamw = optimiser.rule == graph::UpdateRule::adamw;
-    const bool debiases = values.flag("use_debiasing");
-    optimiser.adam.corrects_bias = debiases && !adamw;
-    optimiser.adam.corrects_step = debiases && adamw;
+    const bool lamb = optimiser.rule == graph::UpdateRule::lamb;
+    optimiser.adam.corrects_bias = own.debiases && !adamw;
+    optimiser.adam.corrects_step = own.debiases && adamw;
     optimiser.weight_decay_exclude = {"bias", "beta"};
     if (adamw) optimiser.weight_decay_exclude = {"GroupNorm", "Group_Norm", "LayerNorm", "Layer_Norm", "bias"};
-    const bool lamb = optimiser.rule == graph::UpdateRule::lamb;
-    optimiser.gradient_norm =
-        gradient_norm(adamw || (lamb && values.flag("use_mpclip")), lamb && values.flag("use_nvlamb"));
-    optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(values));
+    optimiser.gradient_norm = gradient_norm(adamw || (lamb && own.limits_norm), lamb && own.divides_by_norm);
+    optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(settings));
     // --weight-decay-rate acts on adamw and lamb only.
     if (!adamw && !lamb) optimiser.weight_decay = 0;
-    if (values.is_set("loss_scaling_by_step"))
-        optimiser.loss_scaling_by_step = numbers_by_step(values.text("loss_scaling_by_step"), "--loss-scaling-by-step");
 }
 
-void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values) {
-    if (values.is_set("lr_schedule_by_step"))
-        rate.values = numbers_by_step(values.text("lr_schedule_by_step"), "--lr-schedule-by-step");
-}
-
-void set_bert_precision(Settings& settings, const OptionValues& values) {
-    const bool on_ipu = settings.run.backend == backend::BackendKind::ipu;
-    if (on_ipu && values.text("precision") == "16") settings.device.precision = nn::Precision::p16_16;
-}
-
-std::int64_t bert_replicas(const OptionValues& values) {
-    return checked_product(values.integer("replicas"), values.launch().processes, "the number of replicas");
+std::int64_t bert_replicas(const Settings& settings) {
+    return checked_product(settings.training.replicas, settings.training.processes, "the number of replicas");
 }
 
 std::int64_t bert_words_in_files(std::int64_t table_rows) {
@@ -140,8 +146,7 @@ std::vector<run::Topic> bert_rate_topics(const options::ParseResult& arguments, 
     std::vector<run::Topic> topics = {{"Optimiser", run::optimiser_text(arguments.settings.optimiser)}};
     if (plan.iterations == 0) return topics;
     const auto rate = bert_learning_rate(own, plan);
-    topics.push_back({"Learning rate", options::to_string(arguments.at("lr_schedule").value) + ", base " +
-                                           run::text(own.learning_rate.base) + ", warm-up " +
+    topics.push_back({"Learning rate", own.lr_schedule + ", base " + run::text(own.learning_rate.base) + ", warm-up " +
                                            run::text(own.learning_rate.warmup)});
     std::string values;
     std::int64_t last = -1;

@@ -20,17 +20,15 @@ const std::vector<Rule>& bert_model_rules();
 /// Rules of bert_rate_options(), for training.
 const std::vector<Rule>& bert_rate_rules();
 
-/// Set members that depend on several options.
-void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values);
-/// Sets the precision. With --backend ipu, --precision 16 means 16-bit weights.
-void set_bert_precision(Settings& settings, const OptionValues& values);
-void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values);
+/// Sets the members that depend on several options: update rule, schedule, precision. With --backend ipu, --precision
+/// 16 means 16-bit weights.
+void settle_bert(Settings& settings);
 
 /// Number of words in data files. A table of 30400 rows leaves out the last words of the published vocabulary.
 std::int64_t bert_words_in_files(std::int64_t table_rows);
 
 /// Replicas of all processes.
-std::int64_t bert_replicas(const OptionValues& values);
+std::int64_t bert_replicas(const Settings& settings);
 
 // Descriptions of the network and the learning rate for tasks with a BERT model.
 

@@ -25,7 +25,7 @@ namespace cnntrain::tasks {
 namespace {
 
 bool given_other_than_default(const OptionValues& values, std::string_view key) {
-    return values.given(key) && values.at(key).value != values.at(key).option->fallback;
+    return values.given(key) && values.at(key).value != values.option(key).fallback;
 }
 
 /// Converts split names of old releases: b1/2/relu, which counts units from 0, becomes stage1/unit3/relu.
@@ -108,64 +108,63 @@ bool is_below(data::DatasetId dataset, const std::string& folder) {
 
 void turn_off(Resolution& run, std::string_view key, const std::string& reason) {
     run.values.set(key, false, Source::adjusted);
-    run.notices.push_back(documented_flag(*run.values.at(key).option) + " is switched off: " + reason);
+    run.notices.push_back(documented_flag(run.values.option(key)) + " is switched off: " + reason);
 }
 
 void adjust_data(Resolution& run) {
     OptionValues& values = run.values;
-    const auto dataset = dataset_of(values);
-    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel)
+    const ImageSettings& own = image_settings(run.settings());
+    const optim::OptimiserSettings& optimiser = run.settings().optimiser;
+    const auto dataset = dataset_of(run);
+    if (own.fused_preprocessing && dataset && !data::dataset_info(*dataset).normalised_by_channel)
         turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
-    for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
-        if (values.flag(other) && values.flag("hostside_norm")) {
-            turn_off(run, "hostside_norm",
-                     "with " + std::string(values.at(other).option->flag) + " the device normalises");
-        }
-    }
-    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+    if (own.data.hostside_norm && own.fused_preprocessing)
+        turn_off(run, "hostside_norm", "with --fused-preprocessing the device normalises");
+    if (own.data.hostside_norm && own.data.eight_bit_io)
+        turn_off(run, "hostside_norm", "with --eight-bit-io the device normalises");
+    if (are_made(own)) {
         for (const char* mixing : {"mixup_alpha", "cutmix_lambda"}) {
             if (!given_other_than_default(values, mixing)) continue;
-            const Option& option = *values.at(mixing).option;
+            const Option& option = values.option(mixing);
             values.set(mixing, option.fallback, Source::adjusted);
             run.notices.push_back(std::string(option.flag) + " is ignored: the images are not real");
         }
     }
-    if (values.is_set("rmsprop_decay") && values.given("rmsprop_base_decay_exp"))
+    if (optimiser.rmsprop_decay && values.given("rmsprop_base_decay_exp"))
         run.notices.push_back("--rmsprop-base-decay-exp is ignored: --rmsprop-decay is given");
-    if (values.flag("synthetic_data") && values.flag("latency"))
+    if (own.synthetic_data && run.settings().device.latency)
         turn_off(run, "latency", "synthetic data never passes the host");
 }
 
 /// A file of weights is found again from any folder.
 void keep_path_of_class_weights(OptionValues& values) {
-    if (!values.has("class_weights")) return;
-    const std::string text = values.text("class_weights");
+    const std::string text = image_settings(values.settings()).class_weights;
     if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return;
     if (posix_files().kind(text) != FileKind::file) return;  // the check of the option says so
     values.set("class_weights", std::filesystem::absolute(text).lexically_normal().string(),
-               values.at("class_weights").source);
+               values.source("class_weights"));
 }
 
 /// Replaces old spellings of values by the new ones.
 void renew_spellings(Resolution& run) {
     OptionValues& values = run.values;
     if (values.is_set("pipeline_splits")) {
-        std::vector<std::string> splits = values.texts("pipeline_splits");
+        std::vector<std::string> splits = run.settings().training.pipeline_splits;
         for (std::string& split : splits)
             split = new_split_name(split);
-        values.set("pipeline_splits", splits, values.at("pipeline_splits").source);
+        values.set("pipeline_splits", splits, values.source("pipeline_splits"));
     }
-    const auto family = family_of(values);
-    const auto spelled = family ? nn::family_info(*family).spelled_size : nullptr;
+    const nn::ModelSettings& model = image_settings(run.settings()).model;
+    const auto spelled = nn::family_info(model.family).spelled_size;
     if (spelled != nullptr && values.is_set("model_size"))
-        values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
+        values.set("model_size", spelled(model.size), values.source("model_size"));
 }
 
 /// Names of the classes in the checkpoint of --restore-path, if it is there and its network has named ones.
-std::vector<std::string> recorded_classes(const OptionValues& values) {
-    if (!values.has("restore_path") || values.text("restore_path").empty()) return {};
+std::vector<std::string> recorded_classes(const std::optional<std::string>& restore_path) {
+    if (!restore_path || restore_path->empty()) return {};
     try {
-        return weights::class_names_of(posix_files(), values.text("restore_path"));
+        return weights::class_names_of(posix_files(), *restore_path);
     } catch (const Error&) {
         return {};  // the run reports what is wrong with the checkpoint
     }
@@ -174,12 +173,12 @@ std::vector<std::string> recorded_classes(const OptionValues& values) {
 /// The line's own data folder may hold another data set than that of the run that is evaluated.
 void prefer_found_dataset(Resolution& run) {
     OptionValues& values = run.values;
-    const std::string folder = values.text("data_dir");
-    const Source source = values.has("data_dir") ? values.at("data_dir").source : Source::arguments;
-    if (folder.empty() || source == Source::arguments) return;
+    const data::DataSettings& own = image_settings(run.settings()).data;
+    const std::string& folder = own.data_dir;
+    if (folder.empty() || values.source("data_dir") == Source::arguments) return;
     const auto found = dataset_from_content(folder);
-    if (!found || *found == dataset_of(values)) return;
-    run.notices.push_back("--dataset: the run has " + values.text("dataset") + ", " + folder + " holds " +
+    if (!found || found == dataset_of(run)) return;
+    run.notices.push_back("--dataset: the run has " + std::string(spelling(own.dataset)) + ", " + folder + " holds " +
                           std::string(spelling(*found)));
     values.set("dataset", std::string(spelling(*found)), Source::adjusted);
 }
@@ -193,25 +192,27 @@ bool is_missing_run(const std::string& path) {
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.has("dataset")) return;
-    if (values.at("dataset").source == Source::arguments) prefer_found_dataset(run);
+    if (values.source("dataset") == Source::arguments) prefer_found_dataset(run);
     if (values.is_set("dataset")) return;
-    if (const std::string run_path = values.text("restore_path"); is_missing_run(run_path)) {
+    const ImageSettings& own = image_settings(run.settings());
+    const std::string run_path = run.settings().main.restore_path.value_or("");
+    if (is_missing_run(run_path)) {
         run.violations.push_back("--restore-path " + run_path + ": there is no such run or checkpoint");
         return;
     }
     // Weights determine the classes, so that the data set need not.
-    if (values.flag("synthetic_data") && run.command == Command::inference && weights_source_of(run)) {
+    if (own.synthetic_data && run.command == Command::inference && weights_source_of(run)) {
         values.set("dataset", std::string(spelling(data::DatasetId::imagenet)), Source::adjusted);
         return;
     }
-    if (values.flag("generated_data") || values.flag("synthetic_data")) {
+    if (are_made(own)) {
         run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
                                  dataset_names(/*published=*/true) + ")");
         return;
     }
-    const std::string folder = values.text("data_dir");
+    const std::string& folder = own.data.data_dir;
     if (folder.empty()) {
-        const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
+        const std::string resumed = run.command == Command::train ? run_path : "";
         run.violations.emplace_back(
             std::string("no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's "
                         "TFRecords, or use --generated-data with --dataset") +
@@ -235,11 +236,11 @@ void infer_dataset(Resolution& run) {
                                  ")");
         return;
     }
-    const std::string hint =
-        run.command != Command::inference     ? "; photos lie in a folder for each class, PHOTOS/<class>/, or a table "
-                                                "names their files and classes (.csv)"
-        : values.text("restore_path").empty() ? "; to find classes by the network of a run, give --restore-path RUN"
-                                              : "";
+    const std::string hint = run.command != Command::inference
+                                 ? "; photos lie in a folder for each class, PHOTOS/<class>/, or a table "
+                                   "names their files and classes (.csv)"
+                             : run_path.empty() ? "; to find classes by the network of a run, give --restore-path RUN"
+                                                : "";
     run.violations.push_back("--dataset is not given and cannot be detected from the data folder '" + folder +
                              "'; give --dataset " + dataset_names() + hint);
 }
@@ -247,21 +248,20 @@ void infer_dataset(Resolution& run) {
 /// --smoothing of timm and PyTorch includes the sample's own class.
 void convert_smoothing(Resolution& run) {
     OptionValues& values = run.values;
-    const auto dataset = dataset_of(values);
-    if (!values.has("smoothing") || !values.is_set("smoothing") || !dataset) return;
+    const std::optional<double> smoothing = image_settings(run.settings()).smoothing;
+    if (!smoothing || !dataset_of(run)) return;
     const auto classes = static_cast<double>(data::class_count(options_of_data(run)));
     constexpr double kDigits = 1e12;  // 0.0875 for 0.1 of 8 classes, not 0.08750000000000001
-    const double share = std::round(kDigits * values.number("smoothing") * (classes - 1) / classes) / kDigits;
-    values.set("label_smoothing", share, values.at("smoothing").source);
-    run.notices.push_back("--smoothing " + to_string(values.at("smoothing").value) + " over all " +
-                          formatted("%.0f", classes) + " classes is --label-smoothing " + to_string(Value(share)));
+    const double share = std::round(kDigits * *smoothing * (classes - 1) / classes) / kDigits;
+    values.set("label_smoothing", share, values.source("smoothing"));
+    run.notices.push_back("--smoothing " + to_string(Value(*smoothing)) + " over all " + formatted("%.0f", classes) +
+                          " classes is --label-smoothing " + to_string(Value(share)));
 }
 
 /// Photos take the place of the data folder. A single one is a folder, a pattern, a table or a file, as --data-dir.
 void take_photos(OptionValues& values) {
-    if (!values.has("photos")) return;
-    const std::vector<std::string> photos = values.texts("photos");
-    if (photos.empty() || values.at("data_dir").source == Source::command_line) return;
+    const std::vector<std::string> photos = image_settings(values.settings()).data.photos;
+    if (photos.empty() || values.source("data_dir") == Source::command_line) return;
     values.set("data_dir", photos.front(), Source::command_line);
     if (photos.size() == 1) values.set("photos", std::vector<std::string>{}, Source::adjusted);
 }
@@ -283,17 +283,16 @@ void adjust_image_options(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
     keep_path_of_class_weights(values);
-    const auto dataset = dataset_of(values);
-    const bool validates_imagenet = run.command != Command::train && dataset &&
-                                    data::dataset_info(*dataset).format == data::ImageFormat::records &&
-                                    !values.flag("generated_data") && !values.flag("synthetic_data");
-    if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet"))
+    const ImageSettings& own = image_settings(run.settings());
+    const auto dataset = dataset_of(run);
+    const bool validates_imagenet = run.command != Command::train && dataset && !are_made(own) &&
+                                    data::dataset_info(*dataset).format == data::ImageFormat::records;
+    if (values.has("standard_imagenet") && validates_imagenet && values.at("standard_imagenet").value != Value(true))
         values.set("standard_imagenet", true, Source::adjusted);
-    if (values.flag("enable_half_partials") && values.text("precision") == spelling(nn::Precision::p32_32))
+    if (run.settings().ipu.half_partials && run.settings().device.precision == nn::Precision::p32_32)
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
-    const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
-    const auto family = family_of(values);
-    if (family && nn::family_info(*family).one_group_with_batch_norm && batch_norm_only)
+    const bool batch_norm_only = own.batch_norm && !own.group_norm;
+    if (nn::family_info(own.model.family).one_group_with_batch_norm && batch_norm_only)
         values.set("groups", std::int64_t{1}, Source::adjusted);
 }
 
@@ -313,18 +312,19 @@ Images images_of(const data::DatasetInfo& info, bool made) {
 
 }  // namespace
 
-std::string images_reason(const Option& option, const OptionValues& values) {
-    const auto dataset = dataset_of(values);
+std::string images_reason(const Option& option, const Resolution& run) {
+    const auto dataset = dataset_of(run);
     if (!dataset) return "";
-    const bool made = values.flag("generated_data") || values.flag("synthetic_data");
+    const ImageSettings& own = image_settings(run.settings());
+    const bool made = are_made(own);
     // This option also sizes the buffers of streams with --backend ipu; synthetic inputs have no streams.
-    const bool has_streams = values.text("backend") == "ipu" && !values.flag("synthetic_data");
+    const bool has_streams = run.settings().run.backend == backend::BackendKind::ipu && !own.synthetic_data;
     if (option.flag == "--prefetch-depth" && has_streams) return "";
-    if ((option.acts_on & bit(images_of(data::dataset_info(*dataset), made))) != 0) return "";
-    if (!option.acts_on_reason.empty()) return std::string(option.acts_on_reason);
-    if (made && (option.acts_on & ~kFiles) == 0) return "no images are read from files";
-    return (option.acts_on & kPhotos) == 0         ? "it is for CIFAR only"
-           : (option.acts_on & kPhotos) == kPhotos ? "it is for ImageNet and photos in folders only"
+    if ((option.acts.on & bit(images_of(data::dataset_info(*dataset), made))) != 0) return "";
+    if (!option.acts.on_reason.empty()) return std::string(option.acts.on_reason);
+    if (made && (option.acts.on & ~kFiles) == 0) return "no images are read from files";
+    return (option.acts.on & kPhotos) == 0         ? "it is for CIFAR only"
+           : (option.acts.on & kPhotos) == kPhotos ? "it is for ImageNet and photos in folders only"
                                                    : "it is for ImageNet only";
 }
 
@@ -335,10 +335,6 @@ std::vector<std::string> weight_decay_exclusions(nn::Family family, data::Datase
     if (data::dataset_info(dataset).decays_norms) return {};
     return nn::family_info(family).undecayed;
 }
-
-}  // namespace
-
-namespace {
 
 /// Said before the training, because the way out is another training.
 void note_missing_exports(const ImageSettings& own, Resolution& run) {
@@ -355,22 +351,20 @@ void note_missing_exports(const ImageSettings& own, Resolution& run) {
 
 void complete_image_settings(Settings& settings, Resolution& run) {
     ImageSettings& own = settings.task.as<ImageSettings>();
-    const OptionValues& values = run.values;
     if (settings.training.iterations == 0) settings.training.iterations.reset();
-    if (!values.has("dataset")) return;
-    const bool grouped = values.flag("group_norm");
-    own.model.norm = grouped ? nn::NormKind::group : nn::NormKind::batch;
-    if (grouped || settings.training.replicas * settings.training.processes == 1) settings.training.norm_span = 1;
-    own.model.groups = grouped ? values.integer("groups") : 1;
-    if (values.flag("generated_data")) own.data.kind = data::DataKind::generated;
-    if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
+    if (!run.values.has("dataset")) return;
+    own.model.norm = own.group_norm ? nn::NormKind::group : nn::NormKind::batch;
+    if (own.group_norm || settings.training.replicas * settings.training.processes == 1)
+        settings.training.norm_span = 1;
+    if (!own.group_norm) own.model.groups = 1;
+    own.data.kind = kind_of(own);
     settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
     own.data.found_photos = findings_of(run).photos;
     const bool names_classes = data::dataset_info(own.data.dataset).format != data::ImageFormat::raw_pixels;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
     if (names_classes && evaluates && own.data.kind == data::DataKind::real)
-        own.recorded_classes = recorded_classes(values);
+        own.recorded_classes = recorded_classes(settings.main.restore_path);
     if (const WeightsSource* const source = evaluates ? weights_source_of(run) : nullptr) {
         own.source_classes = source->network.settings.classes;
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;

@@ -24,18 +24,17 @@ std::vector<Option> main_image_options() {
 std::vector<Option> rate_options() {
     return {
         {.flag = "--base-learning-rate-exponent",
-         .left_open = true,
          .help = "N of the learning rate 2^N x global batch; without it, the model's.",
          .aliases = {{"--base-learning-rate"}},
          .range = kExponents,
-         .acts_in = kT,
+         .acts = {.in = kT},
          .numerics = true,
-         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::base_exponent>()},
+         .bind = left_open(to<&ImageSettings::learning_rate, &optim::LearningRateSettings::base_exponent>())},
         {.flag = "--abs-learning-rate",
          .help = "The learning rate itself; overrides the exponent.",
          .range = at_least(std::numeric_limits<double>::min()),
          .main_in = kT,
-         .acts_in = kT,
+         .acts = {.in = kT},
          .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::absolute>()},
     };
@@ -46,39 +45,37 @@ std::vector<Option> training_options() {
         {.flag = "--label-smoothing",
          .help = "Share of the target distributed over the other classes.",
          .range = between(0, 1),
-         .acts_in = kT,
+         .acts = {.in = kT},
          .numerics = true,
          .bind = to<&ImageSettings::label_smoothing>()},
         {.flag = "--smoothing",
-         .type = Type::number,
-         .left_open = true,
          .help = "Label smoothing as timm and PyTorch count it, distributed over all C classes: --label-smoothing "
                  "X(C-1)/C.",
          .range = between(0, 1),
-         .acts_in = kT},
+         .acts = {.in = kT},
+         .bind = to<&ImageSettings::smoothing>()},
     };
     return with_behind(with_behind(shared_training_options(), "--gradient-accumulation-count", rate_options()),
                        "--loss-scaling", smoothing);
 }
 
-/// Photos need other options more.
-Option left_out_of_short_help(Option row) {
-    row.main_in &= ~kT;
-    return row;
-}
-
-Option refined(const Option& row) {
-    if (row.flag == "--restore-path" || row.flag == "--generated-data") return left_out_of_short_help(row);
-    if (row.flag == "--task") return refine(row, {.fallback = "image-classification", .choices = task_names()});
-    if (row.flag == "--lr-schedule") {
-        return refine(row, {.fallback = "stepped",
-                            .choices = choices_of<optim::LrSchedule>(),
-                            .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::schedule>()});
+Option refined(Option row) {
+    if (row.flag == "--restore-path" || row.flag == "--generated-data" || row.flag == "--iterations")
+        row.main_in &= ~kT;  // photos need other options more
+    if (row.flag == "--task") {
+        row.fallback = "image-classification";
+        row.choices = task_names();
+    } else if (row.flag == "--lr-schedule") {
+        row.fallback = "stepped";
+        row.choices = choices_of<optim::LrSchedule>();
+        row.bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::schedule>();
+    } else if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") {
+        row.acts.on = kFiles;
+    } else if (row.flag == "--iterations") {
+        row.acts.on = ~kFiles;
+        row.acts.on_in = kV;
+        row.acts.on_reason = "every image is validated once";
     }
-    if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") return refine(row, {.acts_on = kFiles});
-    if (row.flag == "--iterations")
-        return left_out_of_short_help(
-            refine(row, {.acts_on = ~kFiles, .acts_on_in = kV, .acts_on_reason = "every image is validated once"}));
     return row;
 }
 
@@ -115,11 +112,16 @@ const std::vector<Need> kResNeXt = {{"model", {"resnext"}}};
 const std::vector<Need> kEfficientNet = {{"model", {"efficientnet"}}};
 const std::vector<Need> kResNeXtOrEfficientNet = {{"model", {"resnext", "efficientnet"}}};
 
-/// Sets an option that two families share with different defaults.
-void write_group_dim(Settings& settings, const Value& value) {
-    nn::ModelSettings& model = settings.task.as<ImageSettings>().model;
-    assign(model.resnext.group_dim, value);
-    assign(model.efficientnet.group_dim, value);
+/// An option that two families share with different defaults.
+Binding group_dim() {
+    Binding binding =
+        left_open(to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::group_dim>());
+    binding.write = [](Settings& settings, const Value& value) {
+        nn::ModelSettings& model = settings.task.as<ImageSettings>().model;
+        assign(model.resnext.group_dim, value);
+        assign(model.efficientnet.group_dim, value);
+    };
+    return binding;
 }
 
 }  // namespace
@@ -127,35 +129,36 @@ void write_group_dim(Settings& settings, const Value& value) {
 std::vector<Option> model_options() {
     return {
         {.flag = "--model-size",
-         .left_open = true,
          .help = "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, CIFAR.",
          .main_in = kTVE,
          .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::size>()},
+         .bind = left_open(to<&ImageSettings::model, &nn::ModelSettings::size>())},
         {.flag = "--batch-norm",
          .help = "Batch normalisation. If no norm is given: batch norm for a ResNet or ResNeXt on CIFAR, otherwise "
                  "group norm.",
-         .numerics = true},
-        {.flag = "--group-norm", .help = "Group normalisation.", .numerics = true},
+         .numerics = true,
+         .bind = to<&ImageSettings::batch_norm>()},
+        {.flag = "--group-norm",
+         .help = "Group normalisation.",
+         .numerics = true,
+         .bind = to<&ImageSettings::group_norm>()},
         {.flag = "--groups",
-         .type = Type::integer,
          .help = "Groups of the group norm.",
          .range = between(0, kMostChannels),
-         .needs = {{"group_norm"}},
-         .numerics = true},
+         .acts = {.needs = {{"group_norm"}}},
+         .numerics = true,
+         .bind = left_open(to<&ImageSettings::model, &nn::ModelSettings::groups>())},
         {.flag = "--BN-decay",
          .help = "Decay of batch norm's moving averages.",
          .range = between(0, 1),
-         .acts_in = kT,
-         .needs = {{"batch_norm"}},
+         .acts = {.in = kT, .needs = {{"batch_norm"}}},
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::bn_decay>()},
         {.flag = "--recompute-norms",
          .help = "Recompute results of norms in the backward pass where that lowers the peak of memory: a third less "
-                 "for ResNet-50, 2 to 4 % more time, the same results. Without --pipeline only; "
-                 "--enable-recomputation saves more and takes longer.",
-         .acts_in = kT,
-         .acts_on_backends = kCpu,
+                 "for ResNet-50, 2 to 4 % more time, the same results. Without --pipeline only; --enable-recomputation "
+                 "saves more and takes longer.",
+         .acts = {.in = kT, .on_backends = kCpu},
          .bind = to<&ImageSettings::norm_recomputation>()},
     };
 }
@@ -164,16 +167,15 @@ std::vector<Option> convention_options() {
     return {
         {.flag = "--padding",
          .help =
-             "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. "
-             "Without it, that of the weights of --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.",
+             "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. Without "
+             "it, that of the weights of --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.",
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::padding>()},
         {.flag = "--norm-epsilon",
-         .left_open = true,
          .help = "Epsilon of the norms; without it, the model's.",
          .range = at_least(0),
          .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::epsilon>()},
+         .bind = left_open(to<&ImageSettings::model, &nn::ModelSettings::epsilon>())},
         {.flag = "--bottleneck-stride",
          .help = "Convolution of a bottleneck that has the stride: 1x1 in the first ResNet and Keras's.",
          .exists_with = {{"model", {"resnet", "resnext"}}},
@@ -191,23 +193,22 @@ std::vector<Option> convention_options() {
 std::vector<Option> resnext_options() {
     return {
         {.flag = "--convolution-groups",
-         .left_open = true,
          .help = "Cardinality: groups of a grouped convolution.",
          .range = between(0, kMostChannels),
          .exists_with = kResNeXt,
          .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::convolution_groups>()},
+         .bind = left_open(
+             to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::convolution_groups>())},
         {.flag = "--group-dim",
-         .type = Type::integer,
          .help = "Channels per group of a grouped convolution (ResNeXt and EfficientNet).",
          .range = between(0, kMostChannels),
          .exists_with = kResNeXtOrEfficientNet,
          .numerics = true,
-         .bind = {write_group_dim}},
+         .bind = group_dim()},
         {.flag = "--widenet",
          .help = "CIFAR: stages as wide as for ImageNet.",
          .exists_with = kResNeXt,
-         .acts_on = ~kPhotos,
+         .acts = {.on = ~kPhotos},
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::widenet>()},
     };
@@ -219,7 +220,7 @@ std::vector<Option> efficientnet_options() {
          .help = "Dropout before the last layer; without it, by size.",
          .range = between(0, 1),
          .exists_with = kEfficientNet,
-         .acts_in = kT,
+         .acts = {.in = kT},
          .numerics = true,
          .bind =
              to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::dropout_rate>()},
@@ -227,7 +228,7 @@ std::vector<Option> efficientnet_options() {
          .help = "Drop-connect: survival probability of the deepest block.",
          .range = between(0, 1),
          .exists_with = kEfficientNet,
-         .acts_in = kT,
+         .acts = {.in = kT},
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet,
                     &nn::EfficientnetSettings::block_survival_prob>()},
@@ -272,7 +273,7 @@ std::vector<Option> efficientnet_options() {
          .help = "Epsilon of the proxy norm.",
          .range = at_least(0),
          .exists_with = kEfficientNet,
-         .needs = {{"proxy_norm"}},
+         .acts = {.needs = {{"proxy_norm"}}},
          .numerics = true,
          .bind =
              to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::proxy_epsilon>()},
@@ -280,8 +281,7 @@ std::vector<Option> efficientnet_options() {
          .fallback = true,
          .help = "Keep the proxy norm's activations instead of recomputing them.",
          .exists_with = kEfficientNet,
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "--enable-recomputation decides about all activations",
+         .acts = {.on_backends = kIpu, .never_on_ipu = "--enable-recomputation decides about all activations"},
          .off_switch = true},
         {.flag = "--width-coefficient",
          .help = "Scale of the channel counts; 0: by size.",

@@ -19,6 +19,13 @@ struct ImageSettings : options::OwnSettings {
     nn::ModelSettings model;
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
+    bool batch_norm = false;  // the norm that the line asks for; model.norm is the one that it gets
+    bool group_norm = false;
+    bool generated_data = false;  // data.kind follows from these two
+    bool synthetic_data = false;
+    std::optional<double> smoothing = {};  // as other programs count it; label_smoothing follows
+    bool force_unstable_norm = false;      // IPUs: no stable_norm where it is the network's default
+    bool fused_preprocessing = false;
     double label_smoothing = 0.0;                      // share of the target distributed over the others
     bool norm_recomputation = false;                   // of results of norms, in the backward pass
     std::string class_weights = {};                    // "balanced", a file, or numbers (class_weights.h); empty: none
@@ -31,6 +38,17 @@ struct ImageSettings : options::OwnSettings {
 
 inline nn::NetworkForm network_form(const ImageSettings& settings) {
     return settings.network_form.value_or(data::dataset_info(settings.data.dataset).network_form);
+}
+
+/// The images are not read from files.
+inline bool are_made(const ImageSettings& settings) {
+    return settings.generated_data || settings.synthetic_data;
+}
+
+inline data::DataKind kind_of(const ImageSettings& settings) {
+    return settings.synthetic_data   ? data::DataKind::synthetic
+           : settings.generated_data ? data::DataKind::generated
+                                     : data::DataKind::real;
 }
 
 inline const ImageSettings& image_settings(const options::Settings& settings) {

@@ -78,15 +78,14 @@ std::optional<std::int64_t> photos_in(const Resolution& run) {
 }
 
 /// The update rules for which recipes have rates.
-bool has_rates(const std::string& optimiser) {
-    const auto rule = *named<graph::UpdateRule>(optimiser);
+bool has_rates(graph::UpdateRule rule) {
     return rule == graph::UpdateRule::momentum || rule == graph::UpdateRule::nesterov ||
            rule == graph::UpdateRule::adamw;
 }
 
 /// True if the user or the weights of the line decide the option.
 bool is_decided(const OptionValues& values, std::string_view key) {
-    return values.given(key) || (values.has(key) && values.at(key).source == Source::weights);
+    return values.given(key) || (values.has(key) && values.source(key) == Source::weights);
 }
 
 /// Sets options that the user has left open, and remembers each of them with the reason.
@@ -94,14 +93,12 @@ class Chooser {
 public:
     explicit Chooser(Resolution& run) : values_(run.values) {}
 
-    void choose(std::string_view key, Value value, std::string_view why) {
+    void choose(std::string_view key, const Value& value, std::string_view why) {
         CNNTRAIN_CHECK(std::ranges::find(kChosen, key) != kChosen.end(), "a recipe sets an option beyond kChosen");
         if (!values_.has(key) || is_decided(values_, key)) return;
-        const Option& option = *values_.at(key).option;
-        const std::string text = to_string(value);
-        const bool on = value == Value(true);
-        values_.set(key, std::move(value), Source::model);
-        lines_ += "\n  " + std::string(option.flag) + (on ? "" : " " + text) + ": " + std::string(why);
+        const std::string text = value == Value(true) ? "" : " " + to_string(value);
+        values_.set(key, value, Source::model);
+        lines_ += "\n  " + std::string(values_.option(key).flag) + text + ": " + std::string(why);
     }
     const std::string& lines() const { return lines_; }
 
@@ -121,6 +118,10 @@ double rounded(double value) {
     return digits < 0 ? std::round(value) : std::round(value * std::pow(10, digits)) / std::pow(10, digits);
 }
 
+template <typename Enum> std::string text_of(Enum value) {
+    return std::string(spelling(value));
+}
+
 std::int64_t batch_for(std::int64_t photos) {
     constexpr std::int64_t kUpdates = 16;  // an epoch
     constexpr std::int64_t kLeast = 4;
@@ -129,31 +130,29 @@ std::int64_t batch_for(std::int64_t photos) {
 }
 
 /// Photos of a weight update; 0 if an option says so.
-std::int64_t global_batch(const OptionValues& values) {
-    return values.integer("micro_batch_size") * values.integer("gradient_accumulation_count") *
-           values.integer("replicas") * values.launch().processes;
+std::int64_t global_batch(const Resolution& run) {
+    return schedule::batch_plan(run.settings().training).global_batch();
 }
 
 /// The moving averages follow the weights within half an epoch, so that the first validations measure the network.
-void choose_bn_decay(Chooser& chooser, const OptionValues& values, std::int64_t photos) {
-    const std::int64_t batch = global_batch(values);
-    if (!values.flag("batch_norm") || batch == 0) return;
+void choose_bn_decay(Chooser& chooser, const Resolution& run, std::int64_t photos) {
+    const std::int64_t batch = global_batch(run);
+    if (!image_settings(run.settings()).batch_norm || batch == 0) return;
     const double updates = std::max(1.0, static_cast<double>(photos) / static_cast<double>(batch));
     const double decay = std::clamp(1 - 2 / updates, kLeastBnDecay, kMostBnDecay);
     chooser.choose("BN_decay", rounded(decay), "for " + formatted("%.0f", updates) + " updates an epoch");
 }
 
 /// The networks of torchvision and timm pad symmetrically; those of EfficientNet's authors and timm's tf_* do not.
-void choose_padding(Chooser& chooser, const OptionValues& values) {
-    const auto family = family_of(values);
-    if (!family || *family == nn::Family::efficientnet) return;
-    chooser.choose("padding", spelling(nn::PaddingRule::symmetric), "as in torchvision and timm, for convert");
+void choose_padding(Chooser& chooser, const Resolution& run) {
+    if (image_settings(run.settings()).model.family == nn::Family::efficientnet) return;
+    chooser.choose("padding", text_of(nn::PaddingRule::symmetric), "as in torchvision and timm, for convert");
 }
 
 /// Classes that the weights do not have. Weights that cannot be read are the run's error.
 bool has_new_classes(const Resolution& run) {
     try {
-        std::vector<std::string> theirs = weights::class_names_of(posix_files(), run.values.text("init_path"));
+        std::vector<std::string> theirs = weights::class_names_of(posix_files(), *run.settings().training.init_path);
         std::vector<std::string> own = data::class_names(options_of_data(run));
         std::ranges::sort(theirs);
         std::ranges::sort(own);
@@ -164,12 +163,13 @@ bool has_new_classes(const Resolution& run) {
 }
 
 /// Learning rate and weight decay, for the update rules with which they were chosen.
-void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
-    if (!has_rates(values.text("optimiser"))) return;
-    const bool adam = values.text("optimiser") == spelling(graph::UpdateRule::adamw);
+void choose_rate(Chooser& chooser, const Resolution& run, const Recipe& recipe) {
+    const graph::UpdateRule rule = run.settings().optimiser.rule;
+    if (!has_rates(rule)) return;
+    const bool adam = rule == graph::UpdateRule::adamw;
     chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "reduces over-fitting on few photos");
-    if (any_decided(values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
-    const std::int64_t batch = global_batch(values);
+    if (any_decided(run.values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
+    const std::int64_t batch = global_batch(run);
     if (batch == 0) return;
     const double rate = adam ? recipe.adam_rate : recipe.momentum_rate;
     const double share = static_cast<double>(batch) / static_cast<double>(kBatch);
@@ -178,68 +178,67 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
 }
 
 /// Chooses the preparation of photos for the network. Mirroring at random is every training's default.
-void choose_preparation(Chooser& chooser, const OptionValues& values) {
-    chooser.choose("interpolation", spelling(data::Interpolation::bilinear), "antialiased where photos are shrunk");
-    if (!values.flag("train_with_valid_preprocessing"))
+void choose_preparation(Chooser& chooser, const data::DataSettings& own) {
+    chooser.choose("interpolation", text_of(data::Interpolation::bilinear), "antialiased where photos are shrunk");
+    if (!own.train_with_valid_preprocessing)
         chooser.choose("crop_area", std::vector<double>{0.35, 1}, "random crops, not too small");
-    const std::int64_t side = values.integer("image_size");
-    if (side > 0 && side <= data::kLargestSmallImage && values.text("resize_mode") == spelling(data::ResizeMode::crop))
+    const bool small = own.image_size > 0 && own.image_size <= data::kLargestSmallImage;
+    if (small && own.preparation.resize_mode == data::ResizeMode::crop)
         chooser.choose("crop_fraction", 1.0, "small images fill their frame");
 }
 
 /// Chooses which checkpoints stay: the best and the newest. Averages of checkpoints and validations that follow the
 /// training need all of them.
-void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
+void choose_checkpoints(Chooser& chooser, const Resolution& run) {
     constexpr std::int64_t kNewest = 3;
-    if (values.integer("ckpts_per_epoch") == 0 && values.integer("epochs_per_ckpt") == 0) return;
-    const bool validates = values.flag("validation");
-    const bool later = values.given("validate_every") && values.number("validate_every") == 0;
-    if (validates && later && values.integer("validate_every_updates") == 0) return;
-    if (validates)
-        chooser.choose("keep_best", std::string(spelling(run::Metric::accuracy)),
-                       "ckpt-best, for inference and convert");
-    if (!any_decided(values, {"weight_avg_N", "weight_avg_exp"}))
+    const run::CheckpointSettings& checkpoint = run.settings().checkpoint;
+    const run::ValidationSettings& validation = run.settings().validation;
+    if (checkpoint.ckpts_per_epoch == 0 && checkpoint.epochs_per_ckpt == 0) return;
+    const bool later = run.values.given("validate_every") && !validation.any();
+    if (validation.enabled && later) return;
+    if (validation.enabled)
+        chooser.choose("keep_best", text_of(run::Metric::accuracy), "ckpt-best, for inference and convert");
+    if (!any_decided(run.values, {"weight_avg_N", "weight_avg_exp"}))
         chooser.choose("keep_ckpts", kNewest, "the newest, for resuming; 0 keeps all");
 }
 
 }  // namespace
 
 void fill_for_own_photos(Resolution& run) {
-    OptionValues& values = run.values;
-    const auto dataset = dataset_of(values);
-    const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
-    if (!own || run.command != Command::train) return;
+    const auto dataset = dataset_of(run);
+    const bool is_own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
+    if (!is_own || run.command != Command::train) return;
     const auto photos = photos_in(run);
     if (!photos) return;
-    const bool has_weights = !values.text("init_path").empty();
+    const OptionValues& values = run.values;
+    const run::TrainingSettings& training = run.settings().training;
+    const bool has_weights = !training.init_path.value_or("").empty();
     const Recipe& recipe = has_weights ? kFromWeights : kFromNothing;
     const double usual_epochs = epochs_for(*photos, recipe);
 
     Chooser chooser(run);
     if (!any_decided(values, {"batch_norm", "group_norm"}))
         chooser.choose("batch_norm", true, "it learns faster than group norm");
-    if (values.integer("batch_size") == 0 && values.integer("micro_batch_size") == 0)
+    if (training.micro_batch_size == 0)
         chooser.choose("micro_batch_size", batch_for(*photos), "at least 16 updates an epoch");
     const bool momentum = values.given("momentum");
-    chooser.choose("optimiser",
-                   std::string(spelling(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw)),
+    chooser.choose("optimiser", text_of(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw),
                    momentum ? "--momentum asks for it" : "it learns faster than SGD");
-    choose_rate(chooser, values, recipe);
+    choose_rate(chooser, run, recipe);
     if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
-        chooser.choose("lr_schedule", std::string(spelling(optim::LrSchedule::cosine)),
-                       "it fits every length of a run");
+        chooser.choose("lr_schedule", text_of(optim::LrSchedule::cosine), "it fits every length of a run");
     chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
-    if (values.integer("iterations") == 0)
+    if (training.iterations.value_or(0) == 0)
         chooser.choose("epochs", usual_epochs,
                        has_weights ? "pretrained weights need few" : "training from scratch needs many");
-    const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
+    const double epochs = values.is_set("epochs") ? training.epochs : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
-    choose_bn_decay(chooser, values, *photos);
-    if (!has_weights) choose_padding(chooser, values);
-    if (has_weights && !values.flag("head_only") && has_new_classes(run))
+    choose_bn_decay(chooser, run, *photos);
+    if (!has_weights) choose_padding(chooser, run);
+    if (has_weights && !run.settings().head.only && has_new_classes(run))
         chooser.choose("head_first", true, "the weights have other classes");
-    choose_preparation(chooser, values);
-    choose_checkpoints(chooser, values);
+    choose_preparation(chooser, image_settings(run.settings()).data);
+    choose_checkpoints(chooser, run);
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +
@@ -247,10 +246,9 @@ void fill_for_own_photos(Resolution& run) {
 }
 
 std::vector<std::string> chosen_for_own_photos(const ParseResult& arguments) {
-    const auto dataset = named<data::DatasetId>(to_string(arguments.at("dataset").value));
-    const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
-    if (!own || arguments.command != Command::train) return {};
-    const bool rates = has_rates(to_string(arguments.at("optimiser").value));
+    const data::DatasetInfo& images = data::dataset_info(image_settings(arguments.settings).data.dataset);
+    if (images.format != data::ImageFormat::class_folders || arguments.command != Command::train) return {};
+    const bool rates = has_rates(arguments.settings.optimiser.rule);
     std::vector<std::string> keys;
     for (const ResolvedOption& entry : arguments.options) {
         const std::string name = key(*entry.option);

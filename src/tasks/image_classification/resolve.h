@@ -22,15 +22,15 @@ void check_image_options(Resolution& run);
 /// Sets the members that depend on several options. Adds a notice on a network that other programs lack.
 void complete_image_settings(Settings& settings, Resolution& run);
 /// Why an option has no effect with the images of this run; "" if it has one.
-std::string images_reason(const Option& option, const OptionValues& values);
+std::string images_reason(const Option& option, const Resolution& run);
 
 /// Fills in the values that the model or data set defines and the user did not give.
 void fill_model_defaults(Resolution& run);
 
 /// The settings of the data, as far as the options give them so far.
 data::DataSettings options_of_data(const Resolution& run);
-std::optional<nn::Family> family_of(const OptionValues& values);
-std::optional<data::DatasetId> dataset_of(const OptionValues& values);
+/// Empty until it is known.
+std::optional<data::DatasetId> dataset_of(const Resolution& run);
 
 // Data that the steps of image classification find in files: each file is read once for a line.
 

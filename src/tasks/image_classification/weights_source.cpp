@@ -9,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/family_info.h"
+#include "cnntrain/options/habits.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/run_options.h"
@@ -162,7 +163,7 @@ std::vector<std::string> contradictions(const options::Resolution& run, const La
     for (const char* key_text : {"model", "model_size", "network_form", "convolution_groups"}) {
         const auto value = told.find(&image_options().at(key_text));
         if (value == told.end() || !run.values.given(key_text)) continue;
-        const auto& given = run.values.at(key_text);
+        const ResolvedOption given = run.values.at(key_text);
         const bool zero = to_string(given.value) == "0" || to_string(given.value).empty();
         if (given.value != value->second && !zero)
             found.push_back(std::string(given.option->flag) + " " + to_string(given.value));
@@ -170,7 +171,8 @@ std::vector<std::string> contradictions(const options::Resolution& run, const La
     const auto group_norm = told.find(&image_options().at("group_norm"));
     const bool grouped = group_norm != told.end() && group_norm->second == Value(true);
     const char* const other = grouped ? "batch_norm" : "group_norm";
-    if (run.values.given(other) && run.values.flag(other)) found.emplace_back(run.values.at(other).option->flag);
+    if (run.values.given(other) && run.values.at(other).value == Value(true))
+        found.emplace_back(run.values.option(other).flag);
     return found;
 }
 
@@ -225,12 +227,12 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
     }
 }
 
-Layer options_of_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                         const Layer& config, std::shared_ptr<options::Findings>& findings) {
+Layer options_of_weights(Command command, const OwnWords& line, const Layer& config,
+                         std::shared_ptr<options::Findings>& findings) {
     const std::string_view flag = weights_option(command);
     if (flag.empty()) return {};
     const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {
-        if (auto typed = value_on_line(task, command, words, wanted)) return typed;
+        if (auto typed = line.value(wanted)) return typed;
         const auto found = config.find(&image_options().of_shared(wanted));
         return found == config.end() ? std::nullopt : std::optional(to_string(found->second));
     };
@@ -244,8 +246,10 @@ Layer options_of_weights(const TaskOptions& task, Command command, const std::ve
 const WeightsSource* weights_source_of(const options::Resolution& run) {
     const std::string_view flag = weights_option(run.command);
     if (flag.empty()) return nullptr;
-    const bool resumes = run.command == Command::train && run.values.is_set("restore_path");
-    const std::string path = run.values.text(key(image_options().of_shared(flag)));
+    const std::optional<std::string>& restored = run.settings().main.restore_path;
+    const bool resumes = run.command == Command::train && restored;
+    const std::string path =
+        (run.command == Command::train ? run.settings().training.init_path : restored).value_or("");
     if (resumes || path.empty()) return nullptr;
     return found_weights(findings_of(run), run.command, path);
 }
@@ -253,9 +257,9 @@ const WeightsSource* weights_source_of(const options::Resolution& run) {
 void settle_weights(options::Resolution& run) {
     const WeightsSource* const source = weights_source_of(run);
     if (source == nullptr) return;
-    const auto dataset = dataset_of(run.values);
+    const auto dataset = dataset_of(run);
     const bool other_size = dataset && !data::dataset_info(*dataset).any_image_size;
-    if (other_size && run.values.at("image_size").source == Source::weights) run.values.reset("image_size");
+    if (other_size && run.values.source("image_size") == Source::weights) run.values.reset("image_size");
     const std::vector<std::string> against = contradictions(run, source->values);
     if (!against.empty()) {
         run.violations.push_back(listed(against) + " contradicts " + source->path + ": its weights are of " +
@@ -268,7 +272,7 @@ void settle_weights(options::Resolution& run) {
     std::vector<std::string> taken;
     for (const auto& [option, value] : source->values) {
         if (!run.values.has(key(*option))) continue;
-        const auto& now = run.values.at(key(*option));
+        const ResolvedOption now = run.values.at(key(*option));
         if (now.source == Source::weights) {
             const bool usual = is_boolean(*option) ? value == Value(false) : value == option->fallback;
             const std::string text = is_boolean(*option) ? "" : " " + to_string(value);

@@ -27,8 +27,7 @@ struct WeightsSource {
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
 
 /// Implements TaskOptions::options_of_files: train reads --init-path, commands that evaluate --restore-path.
-options::Layer options_of_weights(const options::TaskOptions& task, options::Command command,
-                                  const std::vector<std::string>& words, const options::Layer& config,
+options::Layer options_of_weights(options::Command command, const options::OwnWords& line, const options::Layer& config,
                                   std::shared_ptr<options::Findings>& findings);
 
 /// The file whose values options_of_weights() has taken; null if there is none.

@@ -73,26 +73,26 @@ std::vector<Option> groupbert_options() {
     return {
         {.flag = "--groupbert",
          .help = "The encoder of GroupBERT.",
-         .missing = "the encoder of GroupBERT: its grouped layers; configurations without groupbert in their names "
-                    "are BERT's"},
+         .missing = {.capability = "the encoder of GroupBERT: its grouped layers; configurations without groupbert in "
+                                   "their names are BERT's"}},
         {.flag = "--groupbert-ffn-output-groups",
          .type = Type::integer,
          .fallback = std::int64_t{4},
          .help = "GroupBERT: groups of the feed-forward part's projection.",
          .range = kBertWidth,
-         .idle = "only --groupbert reads it"},
+         .acts = {.never = "only --groupbert reads it"}},
         {.flag = "--groupbert-conv-kernel-size",
          .type = Type::integer,
          .fallback = std::int64_t{7},
          .help = "GroupBERT: width of the convolution.",
          .range = kBertWidth,
-         .idle = "only --groupbert reads it"},
+         .acts = {.never = "only --groupbert reads it"}},
         {.flag = "--groupbert-conv-group-size",
          .type = Type::integer,
          .fallback = std::int64_t{16},
          .help = "GroupBERT: channels per group of the convolution.",
          .range = kBertWidth,
-         .idle = "only --groupbert reads it"},
+         .acts = {.never = "only --groupbert reads it"}},
     };
 }
 
@@ -106,24 +106,22 @@ std::vector<Option> pretraining_data_options() {
     return {
         {.flag = "--train-file",
          .type = Type::patterns,
-         .left_open = true,
-         .help =
-             "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or commas. "
-             "$NAME is replaced by the environment variable.",
+         .help = "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or "
+                 "commas. $NAME is replaced by the environment variable.",
          .main_in = kAll,
-         .path = true,
-         .expands = true,
-         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::files>()},
+         .names = Names::expanded_path,
+         .bind = left_open(to<&PretrainingSettings::text, &data::PretrainingSettings::files>())},
         {.flag = "--valid-file",
          .type = Type::patterns,
          .help = "TFRecord files of held-out sequences for --evaluate and --validate-every, in the same form.",
          .main_in = kAll,
-         .needs = {{"evaluate"}, {"validate_every"}, {"validate_every_updates"}},
-         .path = true,
-         .expands = true,
+         .acts = {.needs = {{"evaluate"}, {"validate_every"}, {"validate_every_updates"}}},
+         .names = Names::expanded_path,
          .bind = to<&PretrainingSettings::held_out_files>()},
-        refine(bert_length_option(),
-               {.bind = to<&PretrainingSettings::text, &data::PretrainingSettings::sequence_length>()}),
+        changed(bert_length_option(),
+                [](Option& row) {
+                    row.bind = to<&PretrainingSettings::text, &data::PretrainingSettings::sequence_length>();
+                }),
         {.flag = "--max-predictions-per-seq",
          .type = Type::integer,
          .fallback = std::int64_t{20},
@@ -138,10 +136,10 @@ std::vector<Option> pretraining_data_options() {
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::static_mask>()},
         {.flag = "--packed",
          .fallback = false,
-         .help = "Several sequences in each row of --seq-length tokens instead of padding: those of files made with "
-                 "--packed, or those of ordinary files, which are read and packed at the start. Each sequence sees "
-                 "itself alone, so losses are those of the same sequences with padding. Batches, epochs and rates "
-                 "count rows.",
+         .help =
+             "Several sequences in each row of --seq-length tokens instead of padding: those of files made with "
+             "--packed, or those of ordinary files, which are read and packed at the start. Each sequence sees itself "
+             "alone, so losses are those of the same sequences with padding. Batches, epochs and rates count rows.",
          .main_in = kAll,
          .numerics = true,
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::packed>()},
@@ -149,29 +147,34 @@ std::vector<Option> pretraining_data_options() {
          .help = "Times that each document stands in the files, with different masks; an epoch is 1/N of the records.",
          .range = between(1e-6, 1e6),
          .bind = to<&PretrainingSettings::duplicate_factor>()},
-        refine(shared("--generated-data"),
-               {.help = "Random sequences generated on the host.",
-                .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::generated>()}),
-        refine(shared("--synthetic-data"), {.help = "The same; losses and accuracies are logged as 0.",
-                                            .bind = to<&PretrainingSettings::synthetic>()}),
+        changed(shared("--generated-data"),
+                [](Option& row) {
+                    row.help = "Random sequences generated on the host.";
+                    row.bind = to<&PretrainingSettings::text, &data::PretrainingSettings::generated>();
+                }),
+        changed(shared("--synthetic-data"),
+                [](Option& row) {
+                    row.help = "The same; losses and accuracies are logged as 0.";
+                    row.bind = to<&PretrainingSettings::synthetic>();
+                }),
         shared("--dataset-cache-gb"),
         {.flag = "--parallel-io-threads",
          .type = Type::integer,
          .fallback = std::int64_t{4},
          .help = "Number of files read in parallel.",
          .range = between(1, kMostIterations),
-         .idle = "--input-threads sets the number of threads that prepare sequences"},
+         .acts = {.never = "--input-threads sets the number of threads that prepare sequences"}},
         {.flag = "--sloppy-parallel-interleave",
          .type = Type::boolean_value,
          .fallback = true,
          .help = "Interleave files in any order.",
-         .idle = "the order depends on the seed alone"},
+         .acts = {.never = "the order depends on the seed alone"}},
         {.flag = "--dataset-repeat",
          .type = Type::integer,
          .fallback = std::int64_t{1},
          .help = "Times that the files are read.",
          .range = between(0, kMostIterations),
-         .idle = "the files are repeated until --num-train-steps are done"},
+         .acts = {.never = "the files are repeated until --num-train-steps are done"}},
     };
 }
 
@@ -186,14 +189,20 @@ std::vector<Option> run_folder_options() {
          .help = "Folder in which run folders are created.",
          .main_in = kAll,
          .bind = to<&Settings::logging, &run::LoggingSettings::log_dir>()},
-        refine(shared("--init-path"),
-               {.flag = "--init-checkpoint",
-                .help = "Checkpoint to start from, with weights and optimiser state; steps count from 0.",
-                .expands = true}),
-        refine(shared("--restore-path"), {.flag = "--restore-dir",
-                                          .help = "Folder of the run to resume from its latest checkpoint; "
-                                                  "--init-checkpoint is then the checkpoint with which it began.",
-                                          .expands = true}),
+        changed(shared("--init-path"),
+                [](Option& row) {
+                    row.flag = "--init-checkpoint";
+                    row.help = "Checkpoint to start from, with weights and optimiser state; steps count from 0.";
+                    row.names = Names::expanded_path;
+                }),
+        changed(shared("--restore-path"),
+                [](Option& row) {
+                    row.flag = "--restore-dir";
+                    row.help =
+                        "Folder of the run to resume from its latest checkpoint; --init-checkpoint is then the "
+                        "checkpoint with which it began.";
+                    row.names = Names::expanded_path;
+                }),
         {.flag = "--evaluate",
          .help = "Evaluate one checkpoint (--init-checkpoint) or all checkpoints of a run (--restore-dir) on "
                  "--valid-file. Options of the model and its sequences and --micro-batch-size come from the run's "
@@ -205,15 +214,19 @@ std::vector<Option> run_folder_options() {
          .unit = "steps",
          .range = between(0, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_checkpoint>()},
-        refine(shared("--keep-ckpts"), {.flag = "--max-to-keep", .fallback = std::int64_t{5}}),
+        changed(shared("--keep-ckpts"),
+                [](Option& row) {
+                    row.flag = "--max-to-keep";
+                    row.fallback = std::int64_t{5};
+                }),
         {.flag = "--save-optimiser-to-checkpoint",
          .fallback = true,
          .help = "Save the optimiser's state in checkpoints.",
-         .idle = "a run cannot be resumed without it; cnntrain convert leaves it out"},
+         .acts = {.never = "a run cannot be resumed without it; cnntrain convert leaves it out"}},
         {.flag = "--restore-optimiser-from-checkpoint",
          .fallback = true,
          .help = "Read the optimiser's state from checkpoints.",
-         .idle = "the original programs never read it"},
+         .acts = {.never = "the original programs never read it"}},
     };
 }
 
@@ -221,11 +234,14 @@ std::vector<Option> run_folder_options() {
 
 std::vector<Option> pretraining_main_options() {
     std::vector<Option> all = {
-        refine(shared("--task"), {.fallback = "pretraining",
-                                  .help = "Task to run.",
-                                  .choices = std::vector<std::string_view>{"pretraining", "SQuAD", "GLUE"},
-                                  .numerics = true,
-                                  .missing_choices = std::vector<std::string_view>{"SQuAD", "GLUE"}}),
+        changed(shared("--task"),
+                [](Option& row) {
+                    row.fallback = "pretraining";
+                    row.help = "Task to run.";
+                    row.choices = {"pretraining", "SQuAD", "GLUE"};
+                    row.numerics = true;
+                    row.missing.choices = {"SQuAD", "GLUE"};
+                }),
     };
     const std::vector<Option> folder = run_folder_options();
     all.insert(all.end(), folder.begin(), folder.end());
@@ -248,20 +264,30 @@ std::vector<Option> pretraining_logging_options() {
         {.flag = "--wandb-name",
          .type = Type::text,
          .help = "Name of the run at Weights & Biases.",
-         .needs = {{"wandb"}},
-         .idle = "the name is that of the run's folder"},
-        refine(shared("--wandb-project"), {.fallback = "tf-bert"}),
-        refine(shared("--log-all-instances"), {.flag = "--log-all-workers", .type = Type::boolean, .fallback = false}),
-        refine(
-            shared("--log-dir"),
-            {.help = "Folder of logs.", .idle = "logs are in the run's folder, below --save-path", .bind = Binding()}),
+         .acts = {.needs = {{"wandb"}}, .never = "the name is that of the run's folder"}},
+        changed(shared("--wandb-project"), [](Option& row) { row.fallback = "tf-bert"; }),
+        changed(shared("--log-all-instances"),
+                [](Option& row) {
+                    row.flag = "--log-all-workers";
+                    row.type = Type::boolean;
+                    row.fallback = false;
+                }),
+        changed(shared("--log-dir"),
+                [](Option& row) {
+                    row.help = "Folder of logs.";
+                    row.acts.never = "logs are in the run's folder, below --save-path";
+                    row.bind = {};
+                }),
         {.flag = "--name",
          .type = Type::text,
          .help = "Name of the run.",
-         .idle = "the run's folder is named by task, optimiser and time"},
-        refine(shared("--name-suffix"), {.help = "Suffix of the run's name.",
-                                         .idle = "the run's folder is named by task, optimiser and time",
-                                         .bind = Binding()}),
+         .acts = {.never = "the run's folder is named by task, optimiser and time"}},
+        changed(shared("--name-suffix"),
+                [](Option& row) {
+                    row.help = "Suffix of the run's name.";
+                    row.acts.never = "the run's folder is named by task, optimiser and time";
+                    row.bind = {};
+                }),
     };
 }
 
@@ -269,126 +295,172 @@ std::vector<Option> pretraining_logging_options() {
 
 namespace {
 
+Binding reduction() {
+    return {[](const Settings& settings) {
+                return Value(std::string(settings.optimiser.adds_micro_batches ? "sum" : "mean"));
+            },
+            [](Settings& settings, const Value& value) {
+                settings.optimiser.adds_micro_batches = value == Value(std::string("sum"));
+            },
+            Type::choice};
+}
+
 std::vector<Option> length_options() {
     return {
-        refine(shared("--micro-batch-size"), {.help = "Sequences per forward and backward pass of a replica.",
-                                              .unit = "sequences",
-                                              .range = between(1, 1e6)}),
-        refine(
-            shared("--gradient-accumulation-count"),
-            {.fallback = Value(),
-             .help =
-                 "Micro-batches per weight update of a replica; a multiple of twice the number of --pipeline-stages.",
-             .aliases = std::vector<Alias>()}),
+        changed(shared("--micro-batch-size"),
+                [](Option& row) {
+                    row.help = "Sequences per forward and backward pass of a replica.";
+                    row.aliases = {};
+                    row.unit = "sequences";
+                    row.range = between(1, 1e6);
+                }),
+        changed(shared("--gradient-accumulation-count"),
+                [](Option& row) {
+                    row.fallback = {};
+                    row.bind = left_open(row.bind);
+                    row.help =
+                        "Micro-batches per weight update of a replica; a multiple of twice the number of "
+                        "--pipeline-stages.";
+                    row.aliases = {};
+                }),
         {.flag = "--global-batch-size",
-         .type = Type::integer,
          .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up to a multiple that "
                  "--pipeline-stages allow.",
          .unit = "sequences",
          .range = between(1, kMostIterations),
-         .main_in = kAll},
-        refine(shared("--replicas"),
-               {.help = "Data-parallel replicas in this process, with one set of weights and one update. Results are "
-                        "those of --gradient-accumulation-count times the replicas."}),
-        refine(
-            shared("--iterations"),
-            {.flag = "--num-train-steps",
-             .help =
-                 "Length of the run in weight updates, rounded down to a multiple of --device-iterations. Not needed "
-                 "with --evaluate.",
-             .unit = "steps",
-             .aliases = std::vector<Alias>()}),
-        refine(shared("--device-iterations"), {.fallback = std::int64_t{1},
-                                               .help = "Weight updates per host step: they share a learning rate, and "
-                                                       "nothing is logged or saved between them.",
-                                               .unit = "steps"}),
-        refine(shared("--epochs"), {.help = "Length of fine-tuning in epochs.",
-                                    .unit = "",
-                                    .aliases = std::vector<Alias>(),
-                                    .idle = "--num-train-steps sets the length of pretraining",
-                                    .numerics = false,
-                                    .bind = Binding()}),
+         .main_in = kAll,
+         .bind = left_open(to<&PretrainingSettings::global_batch_size>())},
+        changed(shared("--replicas"),
+                [](Option& row) {
+                    row.help =
+                        "Data-parallel replicas in this process, with one set of weights and one update. Results are "
+                        "those of --gradient-accumulation-count times the replicas.";
+                }),
+        changed(shared("--iterations"),
+                [](Option& row) {
+                    row.flag = "--num-train-steps";
+                    row.help =
+                        "Length of the run in weight updates, rounded down to a multiple of --device-iterations. Not "
+                        "needed with --evaluate.";
+                    row.unit = "steps";
+                    row.aliases = {};
+                }),
+        changed(shared("--device-iterations"),
+                [](Option& row) {
+                    row.fallback = std::int64_t{1};
+                    row.help =
+                        "Weight updates per host step: they share a learning rate, and nothing is logged or saved "
+                        "between them.";
+                    row.unit = "steps";
+                }),
+        changed(shared("--epochs"),
+                [](Option& row) {
+                    row.help = "Length of fine-tuning in epochs.";
+                    row.unit = "";
+                    row.aliases = {};
+                    row.acts.never = "--num-train-steps sets the length of pretraining";
+                    row.numerics = false;
+                    row.bind = {};
+                }),
         {.flag = "--reduction-type",
          .type = Type::choice,
          .fallback = "mean",
          .help = "Average (mean) or add (sum) the gradients of micro-batches and replicas.",
          .choices = {"mean", "sum"},
          .numerics = true,
-         .bind = {[](Settings& settings, const Value& value) {
-             settings.optimiser.adds_micro_batches = value == Value(std::string("sum"));
-         }}},
+         .bind = reduction()},
     };
 }
 
 std::vector<Option> optimiser_detail_options() {
     return {
-        refine(shared("--loss-scaling"), {.fallback = 1.0,
-                                          .help = "Factor of the loss that keeps small gradients within the range of "
-                                                  "IEEE half. bf16 and f32 do not need "
-                                                  "it; a power of two changes no weight."}),
+        changed(shared("--loss-scaling"),
+                [](Option& row) {
+                    row.fallback = 1.0;
+                    row.help =
+                        "Factor of the loss that keeps small gradients within the range of IEEE half. bf16 and f32 do "
+                        "not need it; a power of two changes no weight.";
+                }),
         {.flag = "--loss-scaling-by-step",
-         .type = Type::structure,
          .help = "First step and loss scaling of each part of the run, instead of --loss-scaling: {\"0\": 512, "
                  "\"1000\": 1024}. Updates divide gradients by the factor.",
-         .numerics = true},
+         .numerics = true,
+         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::loss_scaling_by_step>()},
         {.flag = "--increase-optimiser-precision",
          .help = "lamb: compute the last product of the update in 32 bits.",
-         .idle = "updates are always computed in 32 bits"},
+         .acts = {.never = "updates are always computed in 32 bits"}},
         {.flag = "--use-lr-fp32",
          .help = "lamb: keep the learning rate in 32 bits.",
-         .idle = "the learning rate always has 32 bits"},
+         .acts = {.never = "the learning rate always has 32 bits"}},
         {.flag = "--weight-norm-clip",
          .type = Type::number,
          .fallback = 0.0,
          .help = "lamb: upper bound of a weight's norm.",
          .range = at_least(0),
-         .idle = "the original programs never read it"},
-        refine(bert_classifier_dropout_option(),
-               {.range = between(0, 1), .idle = "pretraining has no such layer", .numerics = false}),
+         .acts = {.never = "the original programs never read it"}},
+        changed(bert_classifier_dropout_option(),
+                [](Option& row) {
+                    row.range = between(0, 1);
+                    row.acts.never = "pretraining has no such layer";
+                    row.numerics = false;
+                }),
     };
 }
 
 std::vector<Option> stage_options() {
     return {
         {.flag = "--pipeline-stages",
-         .type = Type::structure,
-         .help = "Functions of each pipeline stage: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", \"nsp\"]] "
-                 "(default: one stage). All stages run in this process, in parallel with --lanes. Results are the "
-                 "same."},
+         .help =
+             "Functions of each pipeline stage: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", \"nsp\"]] (default: "
+             "one stage). All stages run in this process, in parallel with --lanes. Results are the same.",
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::stages>()},
         {.flag = "--device-mapping",
-         .left_open = true,
          .help = "Device of each stage. Stages that share the table of words have the same device.",
          .range = between(0, kMostReplicas),
-         .needs = {{"pipeline_stages"}},
-         .bind = to<&Settings::training, &run::TrainingSettings::device_mapping>()},
-        refine(
-            shared("--pipeline-schedule"),
-            {.fallback = "Interleaved",
-             .help = "Order of forward and backward passes in the pipeline. Grouped: each stage does one of each at a "
-                     "time. Interleaved: each stage alternates between them, with less memory. Sequential: one "
-                     "micro-batch after the other. Results are the same.",
-             .needs = std::vector<Need>{{"pipeline_stages"}}}),
-        refine(
+         .acts = {.needs = {{"pipeline_stages"}}},
+         .bind = left_open(to<&Settings::training, &run::TrainingSettings::device_mapping>())},
+        changed(shared("--pipeline-schedule"),
+                [](Option& row) {
+                    row.fallback = "Interleaved";
+                    row.help =
+                        "Order of forward and backward passes in the pipeline. Grouped: each stage does one of each at "
+                        "a time. Interleaved: each stage alternates between them, with less memory. Sequential: one "
+                        "micro-batch after the other. Results are the same.";
+                    row.acts.needs = {{"pipeline_stages"}};
+                }),
+        changed(
             shared("--lanes"),
-            {.fallback = std::int64_t{1},
-             .help =
-                 "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
-                 "--threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread. Stages of "
-                 "BERT take unequal times, so that 1, with all cores on one stage at a time, is faster. The last bits "
-                 "of results depend on the threads per lane, unless --thread-independent is given."}),
-        refine(shared("--enable-recomputation"),
-               {.help = "Keep the results of whole layers only and recompute all others in the backward pass: less "
-                        "memory for activations, about a third more time, the same results.",
-                .aliases = std::vector<Alias>{{"--enable_recomputation"}}}),
-        refine(shared("--rts"), {.flag = "--replicated-tensor-sharding"}),
-        refine(shared("--max-cross-replica-buffer-size"),
-               {.flag = "--max-cross-replica-sum-buffer-size",
-                .help = "Size of the gradients that the processes, or the replicas on IPUs, sum in one operation."}),
+            [](Option& row) {
+                row.fallback = std::int64_t{1};
+                row.help =
+                    "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share "
+                    "of --threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread. "
+                    "Stages of BERT take unequal times, so that 1, with all cores on one stage at a time, is faster. "
+                    "The last bits of results depend on the threads per lane, unless --thread-independent is given.";
+            }),
+        changed(shared("--enable-recomputation"),
+                [](Option& row) {
+                    row.help =
+                        "Keep the results of whole layers only and recompute all others in the backward pass: less "
+                        "memory for activations, about a third more time, the same results.";
+                    row.aliases = {{"--enable_recomputation"}};
+                }),
+        changed(shared("--rts"), [](Option& row) { row.flag = "--replicated-tensor-sharding"; }),
+        changed(shared("--max-cross-replica-buffer-size"),
+                [](Option& row) {
+                    row.flag = "--max-cross-replica-sum-buffer-size";
+                    row.help =
+                        "Size of the gradients that the processes, or the replicas on IPUs, sum in one operation.";
+                }),
     };
 }
 
-void set_partials(Settings& settings, const Value& value) {
-    settings.ipu.half_partials = std::get<std::string>(value) == "half";
+Binding partials() {
+    return {[](const Settings& settings) { return Value(std::string(settings.ipu.half_partials ? "half" : "float")); },
+            [](Settings& settings, const Value& value) {
+                settings.ipu.half_partials = value == Value(std::string("half"));
+            },
+            Type::choice};
 }
 
 std::vector<Option> memory_options() {
@@ -396,42 +468,43 @@ std::vector<Option> memory_options() {
         {.flag = "--variable-offloading",
          .type = Type::boolean_value,
          .help = "Keep the optimiser's state off the chip.",
-         .acts_on_backends = kIpu,
+         .acts = {.on_backends = kIpu},
          .bind = to<&Settings::ipu, &backend::IpuSettings::offload_variables>()},
-        refine(shared("--available-memory-proportion"),
-               {.fallback = std::vector<double>{0.23},
-                .help = "Share of each tile's memory for temporary data of matrix products: one value, or one per "
-                        "device."}),
+        changed(
+            shared("--available-memory-proportion"),
+            [](Option& row) {
+                row.fallback = std::vector<double>{0.23};
+                row.help =
+                    "Share of each tile's memory for temporary data of matrix products: one value, or one per device.";
+            }),
         {.flag = "--partials-type",
          .type = Type::choice,
          .fallback = "half",
          .help = "Type in which matrix products of halves are accumulated.",
          .choices = {"half", "float"},
-         .acts_on_backends = kIpu,
+         .acts = {.on_backends = kIpu},
          .numerics = true,
-         .bind = Binding{set_partials}},
+         .bind = partials()},
         {.flag = "--max-reduce-scatter-buffer-size",
          .type = Type::integer,
          .fallback = std::int64_t{0},
          .help = "Buffer that merges reduce-scatters.",
          .unit = "bytes",
          .range = between(0, kMostBytes),
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "the operations of the program are not merged"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "the operations of the program are not merged"}},
         {.flag = "--scheduler",
          .type = Type::choice,
          .fallback = "CLUSTERING",
          .help = "Order of operations in the compiled program.",
          .choices = {"CHOOSE_BEST", "CLUSTERING", "POST_ORDER", "LOOK_AHEAD", "SHORTEST_PATH"},
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "operations run in the order in which the network computes them"},
+         .acts = {.on_backends = kIpu,
+                  .never_on_ipu = "operations run in the order in which the network computes them"}},
         {.flag = "--recomputation-mode",
          .type = Type::choice,
          .fallback = "RecomputeAndBackpropagateInterleaved",
          .help = "Order of recomputation and backward pass.",
          .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "each result is recomputed where the backward pass needs it"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "each result is recomputed where the backward pass needs it"}},
     };
 }
 
@@ -440,42 +513,39 @@ std::vector<Option> switch_options() {
         {.flag = "--no-outlining",
          .type = Type::boolean_value,
          .help = "Do not share code between equal parts of the program.",
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "the program shares code between micro-batches only"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "the program shares code between micro-batches only"}},
         {.flag = "--ipu-replica-identical-seed",
          .type = Type::boolean_value,
          .help = "All replicas round stochastically with the same random numbers.",
-         .acts_on_backends = kIpu,
-         .replicas_suffice_on_ipu = true,
+         .acts = {.on_backends = kIpu, .processes = Processes::several_or_replicas},
          .numerics = true,
          .bind = to<&Settings::ipu, &backend::IpuSettings::identical_replica_seeding>()},
         {.flag = "--sync-replicas-independently",
          .help = "Synchronise replicas as late as possible.",
-         .acts_on_backends = kIpu,
-         .replicas_suffice_on_ipu = true,
+         .acts = {.on_backends = kIpu, .processes = Processes::several_or_replicas},
          .bind = to<&Settings::ipu, &backend::IpuSettings::sync_replicas_independently>()},
-        refine(shared("--profile"),
-               {.flag = "--execution-profile",
-                .help = "Measure --profile-steps weight updates and write where their time goes to the run folder; "
-                        "without --train-file, on generated data.",
-                .aliases = std::vector<Alias>{{"--profile"}}}),
+        changed(shared("--profile"),
+                [](Option& row) {
+                    row.flag = "--execution-profile";
+                    row.help =
+                        "Measure --profile-steps weight updates and write where their time goes to the run folder; "
+                        "without --train-file, on generated data.";
+                    row.aliases = {{"--profile"}};
+                }),
         {.flag = "--memory-profile",
          .help = "Write a profile of the memory.",
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "the emulator has no profile of memory"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no profile of memory"}},
         {.flag = "--profile-dir",
          .type = Type::text,
          .fallback = "./",
          .help = "Folder of profiles.",
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "the emulator has no profile of memory"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no profile of memory"}},
         {.flag = "--progress-bar",
          .type = Type::choice,
          .fallback = "auto",
          .help = "Progress of the compilation.",
          .choices = {"auto", "true", "false"},
-         .acts_on_backends = kIpu,
-         .idle_on_ipu = "the emulator has no compiler that takes time"},
+         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no compiler that takes time"}},
     };
 }
 

@@ -22,6 +22,7 @@ struct PretrainingSettings : BertTaskSettings {
     std::int64_t steps_per_histogram = 0;     // 0 or less: none
     bool evaluates = false;                   // evaluates checkpoints on held-out sequences instead of training
     std::optional<std::string> held_out_files;
+    std::int64_t global_batch_size = 0;  // sequences of a weight update; 0: as many as the micro-batches have
 };
 
 inline const PretrainingSettings& pretraining_settings(const options::Settings& settings) {

@@ -26,28 +26,26 @@ namespace {
 
 constexpr const char* kAccumulation = "gradient_accumulation_count";
 constexpr const char* kGlobalBatch = "global_batch_size";
-constexpr const char* kStages = "pipeline_stages";
 
 using Stages = std::vector<std::vector<std::string>>;
 
-/// The tokens of each stage; empty: a single stage.
-Stages stages_of(const OptionValues& values) {
-    if (!values.is_set(kStages)) return {};
-    return word_lists(values.text(kStages), "--pipeline-stages");
+const PretrainingSettings& own_of(const Resolution& run) {
+    return pretraining_settings(run.settings());
 }
 
-std::int64_t stage_count(const OptionValues& values) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(stages_of(values).size()));
+bool are_made_up(const PretrainingSettings& own) {
+    return own.text.generated || own.synthetic;
 }
 
-std::int64_t block(const OptionValues& values) {
-    return micro_batch_unit(stage_count(values));
+/// The micro-batches of a weight update are a multiple of this.
+std::int64_t block(const Resolution& run) {
+    return micro_batch_unit(std::max<std::int64_t>(1, std::ssize(own_of(run).model.stages)));
 }
 
 /// An empty value removes a configuration's value.
 void drop_empty_texts(Resolution& run) {
     for (const char* key : {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"}) {
-        if (run.values.is_set(key) && run.values.text(key).empty()) run.values.reset(key);
+        if (run.values.at(key).value == Value(std::string())) run.values.reset(key);
     }
 }
 
@@ -65,62 +63,64 @@ bool is_made_up_data(const Option& option) {
 /// Takes the options of the network and the sequences from the run whose checkpoints are evaluated. Held-out files
 /// replace generated sequences.
 void take_recorded_run(Resolution& run, const FileSystem& files) {
-    const std::string run_folder = run.values.text("restore_dir");
-    const std::string checkpoint = run_folder.empty() ? run.values.text("init_checkpoint") : run_folder;
+    const Settings& settings = run.settings();
+    const std::string checkpoint =
+        settings.main.restore_path ? *settings.main.restore_path : settings.training.init_path.value_or("");
     const Layer recorded = recorded_options(arguments_beside(files, checkpoint), pretraining_options());
     take(run, recorded, Source::arguments, is_of_evaluation);
-    if (!run.values.is_set("valid_file")) take(run, recorded, Source::arguments, is_made_up_data);
+    if (!own_of(run).held_out_files) take(run, recorded, Source::arguments, is_made_up_data);
 }
 
 /// Converts --global-batch-size to micro-batches, rounded up to a legal multiple. With a pipeline, as in the original
 /// programs, the number is rounded up even if it is legal.
 void settle_global_batch(Resolution& run) {
     OptionValues& values = run.values;
+    const run::TrainingSettings& training = run.settings().training;
     if (!values.is_set(kGlobalBatch) || !values.is_set("micro_batch_size")) return;
     // An option on the line overrides its alternative in a configuration.
-    if (values.is_set(kAccumulation) && values.at(kAccumulation).source > values.at(kGlobalBatch).source) {
+    const bool has_count = values.is_set(kAccumulation);
+    if (has_count && values.source(kAccumulation) > values.source(kGlobalBatch)) {
         values.reset(kGlobalBatch);
         return;
     }
     const std::int64_t of_replicas =
-        checked_product(values.integer("micro_batch_size"), bert_replicas(values), "the micro-batch of all replicas");
-    const std::int64_t wanted = values.integer(kGlobalBatch) / of_replicas;
-    const std::int64_t unit = block(values);
+        checked_product(training.micro_batch_size, bert_replicas(run.settings()), "the micro-batch of all replicas");
+    const std::int64_t batch = own_of(run).global_batch_size;
+    const std::int64_t unit = block(run);
+    const std::int64_t wanted = batch / of_replicas;
     const std::int64_t count = unit == 1 ? std::max<std::int64_t>(1, wanted) : unit * (1 + wanted / unit);
-    const bool same_source = values.is_set(kAccumulation) &&
-                             values.at(kAccumulation).source == values.at(kGlobalBatch).source &&
-                             values.integer(kAccumulation) != count;
-    if (same_source) {
-        run.violations.push_back("--global-batch-size " + std::to_string(values.integer(kGlobalBatch)) + " has " +
-                                 std::to_string(count) + " micro-batches, but --gradient-accumulation-count is " +
-                                 std::to_string(values.integer(kAccumulation)) + "; give one of them");
+    const std::int64_t given = training.gradient_accumulation_count;
+    if (has_count && values.source(kAccumulation) == values.source(kGlobalBatch) && given != count) {
+        run.violations.push_back("--global-batch-size " + std::to_string(batch) + " has " + std::to_string(count) +
+                                 " micro-batches, but --gradient-accumulation-count is " + std::to_string(given) +
+                                 "; give one of them");
         return;
     }
     values.set(kAccumulation, count, Source::adjusted);
     values.set(kGlobalBatch, checked_product(count, of_replicas, "the global batch"), Source::adjusted);
 }
 
-Violation pretraining_sizes_given(const OptionValues& values) {
+Violation pretraining_sizes_given(const Resolution& run) {
     std::vector<const char*> needed = {"micro_batch_size",  "vocab_size",          "hidden_size",
                                        "num_hidden_layers", "num_attention_heads", "intermediate_size"};
-    if (!values.flag("evaluate")) needed.push_back("num_train_steps");
+    if (trains(run)) needed.push_back("num_train_steps");
     std::string missing;
     for (const char* key : needed) {
-        if (values.is_set(key)) continue;
-        missing += (missing.empty() ? "" : ", ") + std::string(values.at(key).option->flag);
+        if (run.values.is_set(key)) continue;
+        missing += (missing.empty() ? "" : ", ") + std::string(run.values.option(key).flag);
     }
     if (missing.empty()) return {};
     return "not given: " + missing + "; a configuration gives them (--config pretrain_base_128_phase1)";
 }
 
-Violation accumulation_given(const OptionValues& values) {
-    if (values.is_set(kAccumulation) || values.is_set(kGlobalBatch)) return {};
+Violation accumulation_given(const Resolution& run) {
+    if (run.values.is_set(kAccumulation) || run.values.is_set(kGlobalBatch)) return {};
     return "neither --gradient-accumulation-count nor --global-batch-size is given; choose one";
 }
 
-Violation accumulation_fits_stages(const OptionValues& values) {
-    const std::int64_t unit = block(values);
-    const std::int64_t count = values.integer(kAccumulation);
+Violation accumulation_fits_stages(const Resolution& run) {
+    const std::int64_t unit = block(run);
+    const std::int64_t count = run.settings().training.gradient_accumulation_count;
     if (count % unit == 0) return {};
     const std::int64_t below = count / unit * unit;
     return "--gradient-accumulation-count " + std::to_string(count) + " is not a multiple of " + std::to_string(unit) +
@@ -128,48 +128,47 @@ Violation accumulation_fits_stages(const OptionValues& values) {
            (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
 }
 
-Violation data_given(const OptionValues& values) {
-    if (values.flag("generated_data") || values.flag("synthetic_data")) return {};
-    if (values.is_set("train_file") || values.flag("execution_profile")) return {};
+Violation data_given(const Resolution& run) {
+    const PretrainingSettings& own = own_of(run);
+    if (are_made_up(own) || !own.text.files.empty() || run.settings().logging.profile) return {};
     return "no data: give --train-file, or --generated-data";
 }
 
-Violation evaluation_complete(const OptionValues& values) {
-    if (!values.flag("evaluate")) return {};
-    if (!values.is_set("init_checkpoint") && !values.is_set("restore_dir"))
+Violation evaluation_complete(const Resolution& run) {
+    const PretrainingSettings& own = own_of(run);
+    if (!own.evaluates) return {};
+    if (!run.settings().training.init_path && !run.settings().main.restore_path)
         return "--evaluate needs --init-checkpoint, a checkpoint, or --restore-dir, the folder of a run";
-    if (values.is_set("valid_file") || values.flag("generated_data") || values.flag("synthetic_data")) return {};
+    if (own.held_out_files || are_made_up(own)) return {};
     return "--evaluate needs --valid-file, the held-out sequences";
 }
 
 /// Evaluation only: in training, --restore-dir has precedence over --init-checkpoint, with which the run began.
-Violation one_source_to_evaluate(const OptionValues& values) {
-    if (!values.flag("evaluate") || !values.is_set("init_checkpoint") || !values.is_set("restore_dir")) return {};
+Violation one_source_to_evaluate(const Resolution& run) {
+    const bool both = run.settings().training.init_path && run.settings().main.restore_path;
+    if (!own_of(run).evaluates || !both) return {};
     return "--evaluate: --init-checkpoint and --restore-dir are both given; choose one";
 }
 
 /// Backends without the option read the table as a whole.
-Violation serialized_vocabulary(const OptionValues& values) {
-    const auto backend = named<backend::BackendKind>(values.text("backend"));
-    const Option& factor = *values.at("matmul_serialize_factor").option;
-    if (!backend || (factor.acts_on_backends & bit(*backend)) == 0) return {};
-    const std::int64_t words = values.integer("vocab_size");
-    const std::int64_t slices = values.integer("matmul_serialize_factor");
+Violation serialized_vocabulary(const Resolution& run) {
+    if (run.settings().run.backend != backend::BackendKind::ipu) return {};
+    const std::int64_t words = own_of(run).model.vocabulary;
+    const std::int64_t slices = run.settings().ipu.matmul_serialize_factor;
     if (words % slices == 0) return {};
     return "--matmul-serialize-factor " + std::to_string(slices) + " must divide --vocab-size " + std::to_string(words);
 }
 
-Violation lengths_fit(const OptionValues& values) {
-    const std::int64_t length = values.integer("seq_length");
-    const std::int64_t predictions = values.integer("max_predictions_per_seq");
-    if (predictions > length) {
-        return "--max-predictions-per-seq " + std::to_string(predictions) + " is larger than --seq-length " +
-               std::to_string(length);
+Violation lengths_fit(const Resolution& run) {
+    const PretrainingSettings& own = own_of(run);
+    const std::int64_t length = own.text.sequence_length;
+    if (own.text.max_predictions > length) {
+        return "--max-predictions-per-seq " + std::to_string(own.text.max_predictions) +
+               " is larger than --seq-length " + std::to_string(length);
     }
-    const std::int64_t positions = values.integer("max_position_embeddings");
-    if (length <= positions) return {};
+    if (length <= own.model.positions) return {};
     return "--seq-length " + std::to_string(length) + " is longer than the table of positions: raise " +
-           "--max-position-embeddings " + std::to_string(positions);
+           "--max-position-embeddings " + std::to_string(own.model.positions);
 }
 
 std::int64_t count_of(const Stages& stages, std::string_view token) {
@@ -200,17 +199,17 @@ Violation stage_order(const Stages& stages) {
     return {};
 }
 
-Violation stages(const OptionValues& values) {
-    const Stages stages = stages_of(values);
+Violation stages(const Resolution& run) {
+    const nn::BertSettings& model = own_of(run).model;
+    const Stages& stages = model.stages;
     if (stages.empty()) return {};
     if (stages.size() == 1) return "--pipeline-stages: expected at least 2 stages; leave it out for one";
     if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
         return "--pipeline-stages: a stage has no functions";
     if (Violation order = stage_order(stages); !order.empty()) return order;
-    const std::int64_t layers = values.integer("num_hidden_layers");
-    if (count_of(stages, nn::kLayerToken) != layers) {
+    if (count_of(stages, nn::kLayerToken) != model.layers) {
         return "--pipeline-stages has 'hid' " + std::to_string(count_of(stages, nn::kLayerToken)) +
-               " times, but --num-hidden-layers is " + std::to_string(layers);
+               " times, but --num-hidden-layers is " + std::to_string(model.layers);
     }
     const std::int64_t parts = count_of(stages, nn::kWordsToken);
     if (parts == 0 || count_of(stages, nn::kMaskedWordsToken) != parts)
@@ -218,8 +217,8 @@ Violation stages(const OptionValues& values) {
     for (const std::string_view token : {nn::kPositionsToken, nn::kSentencesToken}) {
         if (count_of(stages, token) != 1) return "--pipeline-stages must have '" + std::string(token) + "' once";
     }
-    if (values.integer("vocab_size") % parts == 0) return {};
-    return "--vocab-size " + std::to_string(values.integer("vocab_size")) + " cannot be split evenly over the " +
+    if (model.vocabulary % parts == 0) return {};
+    return "--vocab-size " + std::to_string(model.vocabulary) + " cannot be split evenly over the " +
            std::to_string(parts) + " 'emb' of --pipeline-stages";
 }
 
@@ -234,10 +233,10 @@ std::vector<std::int64_t> devices_of(const Stages& stages, const std::vector<std
     return devices;
 }
 
-Violation devices(const OptionValues& values) {
-    if (!values.is_set("device_mapping") || !values.is_set(kStages)) return {};
-    const Stages stages = stages_of(values);
-    const auto& mapping = std::get<std::vector<std::int64_t>>(values.at("device_mapping").value);
+Violation devices(const Resolution& run) {
+    const Stages& stages = own_of(run).model.stages;
+    const std::vector<std::int64_t>& mapping = run.settings().training.device_mapping;
+    if (mapping.empty() || stages.empty()) return {};
     if (mapping.size() != stages.size()) {
         return "--device-mapping has " + std::to_string(mapping.size()) + " devices for " +
                std::to_string(stages.size()) + " --pipeline-stages";
@@ -246,8 +245,8 @@ Violation devices(const OptionValues& values) {
     return "--device-mapping: the stages of 'emb' and of 'mlm' share the table of words and must have the same device";
 }
 
-Violation save_folder(const OptionValues& values) {
-    if (!values.text("save_path").empty()) return {};
+Violation save_folder(const Resolution& run) {
+    if (!run.settings().logging.log_dir.empty()) return {};
     return "--save-path is empty; give the folder in which run folders are created";
 }
 
@@ -260,10 +259,8 @@ const std::vector<Rule> kPretrainingRules = {
     {kAll, save_folder},
 };
 
-Violation validation_data_given(const OptionValues& values) {
-    const bool validates = values.number("validate_every") > 0 || values.integer("validate_every_updates") > 0;
-    if (!validates || values.is_set("valid_file") || values.flag("generated_data") || values.flag("synthetic_data"))
-        return {};
+Violation validation_data_given(const Resolution& run) {
+    if (!run.settings().validation.any() || own_of(run).held_out_files || are_made_up(own_of(run))) return {};
     return "validation during training needs --valid-file, the held-out sequences";
 }
 
@@ -301,8 +298,7 @@ void set_text(Settings& settings) {
 
 /// The original programs' configurations use recomputation because of the memory of IPUs.
 void note_recomputation(Resolution& run) {
-    if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
-        return;
+    if (run.values.source("enable_recomputation") != Source::config || !run.settings().training.recomputation) return;
     run.notices.emplace_back(
         "enable_recomputation in the configuration saves memory, and updates take about a third more time; "
         "--no-enable-recomputation gives the same results");
@@ -328,18 +324,18 @@ std::int64_t micro_batch_unit(std::int64_t stages) {
 
 void fill_pretraining(Resolution& run) {
     drop_empty_texts(run);
-    if (run.values.flag("evaluate")) take_recorded_run(run, posix_files());
+    if (own_of(run).evaluates) take_recorded_run(run, posix_files());
 }
 
 void adjust_pretraining(Resolution& run) {
     settle_global_batch(run);
-    if (run.values.flag("generated_data") && run.values.given("train_file"))
+    if (own_of(run).text.generated && run.values.given("train_file"))
         run.notices.emplace_back("--train-file is ignored: --generated-data is given");
     note_recomputation(run);
 }
 
 void check_pretraining(Resolution& run) {
-    if (Violation missing = pretraining_sizes_given(run.values); !missing.empty()) {
+    if (Violation missing = pretraining_sizes_given(run); !missing.empty()) {
         run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
@@ -351,17 +347,14 @@ void check_pretraining(Resolution& run) {
 }
 
 bool pretraining_trains(const Resolution& run) {
-    return !run.values.flag("evaluate");
+    return !own_of(run).evaluates;
 }
 
-void complete_pretraining(Settings& settings, Resolution& run) {
+void complete_pretraining(Settings& settings, Resolution& /*run*/) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
-    own.model.stages = stages_of(run.values);
     settings.training.pipeline = own.model.stages.size() > 1;
     settings.training.pipeline_splits = splits_of(own.model.stages);
-    set_bert_rate(own.learning_rate, run.values);
-    set_bert_optimiser(settings.optimiser, run.values);
-    set_bert_precision(settings, run.values);
+    settle_bert(settings);
     settings.ipu.inputs_stay = own.synthetic;
     set_text(settings);
     settings.validation.enabled = settings.validation.any();

@@ -72,7 +72,7 @@ Layer read_hugging_face_config(const FileSystem& files, const std::string& path)
 }
 
 void take_recorded_model(Resolution& run, const FileSystem& files) {
-    const std::string checkpoint = run.values.text("init_checkpoint");
+    const std::string checkpoint = run.settings().training.init_path.value_or("");
     if (checkpoint.empty()) return;
     if (const RecordedRun recorded = arguments_beside(files, checkpoint); !recorded.source.empty()) {
         take(run, recorded_options(recorded, text_options()), Source::model, is_of_model_or_vocabulary);
@@ -85,10 +85,10 @@ void take_recorded_model(Resolution& run, const FileSystem& files) {
 }
 
 void choose_special_tokens(OptionValues& values, const FileSystem& files) {
-    if (!values.has(kSplitSpecialTokens) || values.at(kSplitSpecialTokens).source != Source::default_value) return;
-    const std::string vocabulary = values.text("vocab_file");
+    if (!values.has(kSplitSpecialTokens) || values.source(kSplitSpecialTokens) != Source::default_value) return;
+    const std::string vocabulary = text_settings(values.settings()).text.vocabulary_file;
     // A run of an earlier version, which records no choice, divided them.
-    bool splits = values.at("vocab_file").source == Source::arguments;
+    bool splits = values.source("vocab_file") == Source::arguments;
     if (!splits) {
         const auto beside = [&](const char* name) { return file_beside(files, vocabulary, name); };
         const std::string tokeniser = beside("tokenizer_config.json");
@@ -99,11 +99,11 @@ void choose_special_tokens(OptionValues& values, const FileSystem& files) {
     values.set(kSplitSpecialTokens, splits, Source::adjusted);
 }
 
-Violation text_sizes_given(const OptionValues& values) {
+Violation text_sizes_given(const Resolution& run) {
     std::vector<std::string> missing;
     for (const char* key :
          {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
-        if (!values.is_set(key)) missing.emplace_back(values.at(key).option->flag);
+        if (!run.values.is_set(key)) missing.emplace_back(run.values.option(key).flag);
     }
     if (missing.empty()) return {};
     return "the model's sizes are not known: give --init-checkpoint (or --restore-path) with an arguments.json or a "
@@ -111,19 +111,19 @@ Violation text_sizes_given(const OptionValues& values) {
            listed(missing);
 }
 
-Violation texts_given(const OptionValues& values) {
-    if (!values.text("data_dir").empty()) return {};
+Violation texts_given(const Resolution& run) {
+    if (!text_settings(run.settings()).text.file.empty()) return {};
     return "no texts: give --data-dir, a TSV or CSV file of texts and labels";
 }
 
-Violation vocabulary_given(const OptionValues& values) {
-    if (!values.text("vocab_file").empty()) return {};
+Violation vocabulary_given(const Resolution& run) {
+    if (!text_settings(run.settings()).text.vocabulary_file.empty()) return {};
     return "no vocabulary: give --vocab-file, the vocabulary with which the model was trained";
 }
 
-Violation length_fits(const OptionValues& values) {
-    const std::int64_t length = values.integer("seq_length");
-    const std::int64_t positions = values.integer("max_position_embeddings");
+Violation length_fits(const Resolution& run) {
+    const std::int64_t length = text_settings(run.settings()).text.sequence_length;
+    const std::int64_t positions = text_settings(run.settings()).model.positions;
     if (length <= positions) return {};
     return "--seq-length " + std::to_string(length) + " is longer than the model's table of " +
            std::to_string(positions) + " positions; give --seq-length " + std::to_string(positions) + " or less";
@@ -146,7 +146,7 @@ void fill_text_options(Resolution& run) {
 
 void check_text_options(Resolution& run) {
     if (run.command == Command::restore) return;  // the run's own options are checked when they are read
-    if (Violation missing = text_sizes_given(run.values); !missing.empty()) {
+    if (Violation missing = text_sizes_given(run); !missing.empty()) {
         run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
@@ -158,9 +158,7 @@ void check_text_options(Resolution& run) {
 void complete_text_settings(Settings& settings, Resolution& run) {
     if (run.command == Command::restore) return;
     TextSettings& own = settings.task.as<TextSettings>();
-    set_bert_rate(own.learning_rate, run.values);
-    set_bert_optimiser(settings.optimiser, run.values);
-    set_bert_precision(settings, run.values);
+    settle_bert(settings);
     own.text.vocabulary_size = bert_words_in_files(own.model.vocabulary);
     own.text.type_vocabulary = own.model.segment_types;
 }
