@@ -93,13 +93,13 @@ void time_steps(Bench& bench, const Options& options) {
 /// Prints the share of convolutions and matrix products in the time of some more steps.
 void print_share_of_products(Bench& bench) {
     constexpr int kSteps = 3;
-    backend::Inspection& inspection = bench.steps.executable().inspection();
-    inspection.set_profiling(true);
+    backend::Executable& executable = bench.steps.executable();
+    executable.set_profiling(true);
     for (int i = 0; i < kSteps; ++i)
         bench.steps.step();
     double all = 0;
     double products = 0;
-    for (const backend::ProfileRow& row : inspection.profile()) {
+    for (const backend::ProfileRow& row : executable.profile().rows) {
         const double ms = row.milliseconds * static_cast<double>(row.runs) * row.occupied;
         all += ms;
         if (row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention"))

@@ -58,7 +58,7 @@ void check_supported(const Backend& backend, const CompileRequest& request) {
     std::string refusals = unfilled_inputs(graph, request.fields) + unknown_scalars(graph);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const graph::Node& node = graph.node(graph::NodeId{i});
-        const std::string reason = backend.why_unsupported(graph, node);
+        const std::string reason = backend.info().why_unsupported(graph, node);
         if (!reason.empty()) refusals += "\n  " + node.name + " (" + std::string(graph.def(node).name) + "): " + reason;
     }
     if (refusals.empty()) return;

@@ -207,7 +207,7 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
     if (output.empty() && !logits.empty() && first_bad_index(executable.output(logits), -INFINITY) >= 0)
         output = "the output " + logits;
     if (output.empty() && !looks_inside) return std::nullopt;
-    std::optional<std::string> where = executable.inspection().first_non_finite();
+    std::optional<std::string> where = executable.first_non_finite();
     return where || output.empty() ? where : std::optional(output);
 }
 

@@ -1,7 +1,6 @@
 #include "run/trainer.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <iomanip>
@@ -245,7 +244,7 @@ std::string Trainer::divergence(double loss, const schedule::HostStep& step, dou
                           " (host step of iterations " + std::to_string(step.first_iteration + 1) + " to " +
                           std::to_string(step.end()) + ") is " + options::to_string(options::Value{loss}) +
                           ", learning rate " + options::to_string(options::Value{learning_rate});
-    const std::optional<std::string> where = parts_.executable->inspection().first_non_finite();
+    const std::optional<std::string> where = parts_.executable->first_non_finite();
     if (where) message += "; first tensor that is not finite: " + *where;
     return message;
 }
@@ -286,30 +285,10 @@ void Trainer::log_rank_times() {
     read_processors();
     metrics::UpdateTimes all = all_times_;
     all += times_;
-    const std::vector<std::uint64_t> words = communicator_.all_gather(
-        std::vector<std::uint64_t>{
-            static_cast<std::uint64_t>(all.updates), std::bit_cast<std::uint64_t>(all.seconds),
-            std::bit_cast<std::uint64_t>(all.input_wait), std::bit_cast<std::uint64_t>(all.exchange),
-            std::bit_cast<std::uint64_t>(all.exposed_exchange), std::bit_cast<std::uint64_t>(all.processor),
-            std::bit_cast<std::uint64_t>(all.queued), std::bit_cast<std::uint64_t>(all.others),
-            static_cast<std::uint64_t>(all.page_loads)},
-        "times of the ranks");
-    const auto ranks = static_cast<std::size_t>(communicator_.size());
-    const std::size_t each = words.size() / ranks;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const auto seconds = [&](std::size_t field) { return std::bit_cast<double>(words[rank * each + field]); };
-        const metrics::UpdateTimes times{static_cast<std::int64_t>(words[rank * each]),
-                                         seconds(1),
-                                         seconds(2),
-                                         seconds(3),
-                                         seconds(4),
-                                         seconds(5),
-                                         seconds(6),
-                                         seconds(7),
-                                         static_cast<std::int64_t>(words[rank * each + 8])};
+    std::int64_t rank = 0;
+    for (const metrics::UpdateTimes& times : communicator_.all_gather_numbers(all, "times of the ranks")) {
         observers_.on(
-            metrics::Row{metrics::record(metrics::RankTimes{static_cast<std::int64_t>(rank), iteration_, times}),
-                         metrics::Row::Use::filed});
+            metrics::Row{metrics::record(metrics::RankTimes{rank++, iteration_, times}), metrics::Row::Use::filed});
     }
 }
 

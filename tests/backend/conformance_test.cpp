@@ -53,9 +53,6 @@ public:
     schedule::Placement placement(const schedule::UpdatePlan& plan, const backend::CpuSettings& cpu) const override {
         return inner_->placement(plan, cpu);
     }
-    std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
-        return inner_->why_unsupported(graph, node);
-    }
     std::unique_ptr<backend::Executable> compile(const backend::CompileRequest& request) const override {
         return std::make_unique<Wrong>(inner_->compile(request));
     }
@@ -79,8 +76,13 @@ private:
         backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override {
             return inner_->evaluate(source, batches);
         }
-        HostTensor output(const std::string& name) const override { return spoil(inner_->output(name)); }
-        backend::Inspection& inspection() override { return inner_->inspection(); }
+        HostTensor read(backend::Result result, const std::string& name) const override {
+            const bool is_output = result == backend::Result::output;
+            return is_output ? spoil(inner_->output(name)) : inner_->gradient(name);
+        }
+        std::optional<std::string> first_non_finite() const override { return inner_->first_non_finite(); }
+        void set_profiling(bool enabled, Timeline* timeline) override { inner_->set_profiling(enabled, timeline); }
+        backend::StepTimes profile() const override { return inner_->profile(); }
 
     private:
         static HostTensor spoil(HostTensor tensor) {
@@ -91,7 +93,8 @@ private:
     };
 
     std::unique_ptr<backend::Backend> inner_ = backend::make_ref_backend();
-    backend::BackendInfo info_ = {.name = "off", .library = inner_->library()};
+    backend::BackendInfo info_ = {
+        .name = "off", .library = inner_->library(), .why_unsupported = inner_->info().why_unsupported};
 };
 
 TEST(Conformance, WrongNumbersAreNoticedInEveryCase) {

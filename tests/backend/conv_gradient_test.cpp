@@ -98,11 +98,11 @@ using Gradients = std::map<std::string, HostTensor>;
 /// Returns the gradient of each variable after an update with the batches from number `first` on.
 Gradients gradients_of(Executable& executable, std::int64_t first) {
     Batches batches(first);
-    executable.inspection().set_profiling(true);  // for adding_steps()
+    executable.set_profiling(true);  // for adding_steps()
     executable.train_step(batches, {.learning_rate = 0, .iteration = 0});
     Gradients gradients;
     for (const std::string& name : executable.variable_names())
-        gradients[name] = executable.inspection().gradient(name);
+        gradients[name] = executable.gradient(name);
     return gradients;
 }
 
@@ -131,7 +131,7 @@ void expect_equal(const Gradients& gradients, const Gradients& expected) {
 /// Steps of the last update's micro-batches that added a gradient to a sum.
 std::set<std::string> adding_steps(Executable& executable) {
     std::set<std::string> names;
-    for (const backend::ProfileRow& row : executable.inspection().profile()) {
+    for (const backend::ProfileRow& row : executable.profile().rows) {
         if (row.op == "accumulate") names.insert(row.name);
     }
     return names;
@@ -214,7 +214,7 @@ TEST_P(ConvGradient, OfSeveralPipelinesIsAddedInTheOrderOfMicroBatches) {
 /// Forward convolutions, their gradients and images want layouts of their own, so some changes are left.
 TEST(ConvLayouts, LeftChangesAreNamedByTheirStep) {
     const ConvNet net;
-    EXPECT_THAT(compile(net.graph, {}, false)->inspection().reorders(),
+    EXPECT_THAT(compile(net.graph, {}, false)->report().reorders,
                 testing::Contains(testing::ContainsRegex("^(dense|grouped|depthwise|projection)[^ ]*: .+, .+")));
 }
 

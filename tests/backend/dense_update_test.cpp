@@ -129,7 +129,7 @@ TEST_P(DenseUpdate, IsScaledByTheNormOfAllGradients) {
     Variables gradients;
     for (const ValueId p : net.graph.values_with_role(graph::Role::parameter)) {
         const std::string& name = net.graph.value(p).name;
-        gradients[name] = executable->inspection().gradient(name);
+        gradients[name] = executable->gradient(name);
         for (std::int64_t i = 0; i < gradients[name].elements(); ++i)
             squares += gradients[name].at(i) * gradients[name].at(i);
     }
@@ -166,7 +166,7 @@ TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
 TEST(DenseOfFloats, KeepsNoCopies) {
     if (!has_bf16_products()) GTEST_SKIP() << "own products of floats need AVX-512";
     const DenseNet net(false);
-    EXPECT_EQ(compile(net.graph, {})->inspection().reorders(), std::vector<std::string>{});
+    EXPECT_EQ(compile(net.graph, {})->report().reorders, std::vector<std::string>{});
 }
 
 /// Variables that were loaded count, not what the last update made.

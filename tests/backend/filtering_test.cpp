@@ -65,7 +65,7 @@ struct Net : ToyGraph {
         executable->train_step(source, {.learning_rate = 0, .iteration = 0});
         std::map<std::string, HostTensor> result;
         for (const std::string& name : executable->variable_names())
-            result[name] = executable->inspection().gradient(name);
+            result[name] = executable->gradient(name);
         return result;
     }
 
@@ -103,10 +103,10 @@ TEST_P(Filtering, IsForKernelsOfStrideOneWithEnoughChannels) {
     const Net net(GetParam());
     const auto executable = net.loaded(*backend::make_cpu_backend(), 1);
     TensorSource source(net.fields);
-    executable->inspection().set_profiling(true);
+    executable->set_profiling(true);
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
     std::set<std::string> filtered;
-    for (const backend::ProfileRow& row : executable->inspection().profile()) {
+    for (const backend::ProfileRow& row : executable->profile().rows) {
         if (row.implementation == "winograd 4x4") filtered.insert(row.name);
     }
     EXPECT_THAT(filtered, testing::ElementsAre("square", "square/input_grad", "square/weight_grad", "wide",

@@ -108,10 +108,10 @@ TEST_P(GatedBlocks, HaveTheResultsOfRef) {
 TEST(OwnConvolutions, SumTheMeanAndMultiplyByGates) {
     const GatedBlock block(2, 7, 24, DType::f32);
     const auto executable = block.compile(*backend::make_cpu_backend(), 2);
-    executable->inspection().set_profiling(true);
+    executable->set_profiling(true);
     block.answer(*executable);
     std::map<std::string, std::string> implementations;
-    for (const backend::ProfileRow& row : executable->inspection().profile())
+    for (const backend::ProfileRow& row : executable->profile().rows)
         implementations[row.name] = row.implementation;
     EXPECT_EQ(implementations["wide"], "tiles: activation");
     EXPECT_EQ(implementations["spatial"], "kernel");
@@ -156,7 +156,7 @@ struct TrainedBlock {
         backend::CompileRequest request{&net.graph, TensorSource(tensors).fields()};
         request.cpu.threads = threads;
         auto executable = backend.compile(request);
-        executable->inspection().set_profiling(true);
+        executable->set_profiling(true);
         std::uint64_t seed = 3;
         for (const auto& [name, desc] : executable->report().variables)
             executable->load(name, random_tensor(desc, seed++, 0.1, 0.6));
@@ -174,8 +174,8 @@ void expect_gradients_of_ref(const TrainedBlock& block, double bound) {
     for (const int threads : {1, 2}) {
         const auto cpu = block.trained(*backend::make_cpu_backend(), threads);
         for (const std::string& name : cpu->variable_names()) {
-            const HostTensor got = cpu->inspection().gradient(name);
-            const HostTensor want = ref->inspection().gradient(name);
+            const HostTensor got = cpu->gradient(name);
+            const HostTensor want = ref->gradient(name);
             for (std::int64_t i = 0; i < got.elements(); ++i)
                 ASSERT_NEAR(got.at(i), want.at(i), bound * (1 + std::abs(want.at(i)))) << name << " " << i;
         }
@@ -195,7 +195,7 @@ TEST(TrainedBlocks, HaveTheGradientsOfRef) {
 std::map<std::string, std::string> implementations_of(const TrainedBlock& block) {
     std::map<std::string, std::string> implementations;
     const auto executable = block.trained(*backend::make_cpu_backend(), 2);
-    for (const backend::ProfileRow& row : executable->inspection().profile())
+    for (const backend::ProfileRow& row : executable->profile().rows)
         implementations[row.name] = row.implementation;
     return implementations;
 }

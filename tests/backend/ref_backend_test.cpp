@@ -71,8 +71,8 @@ TEST(RefBackend, SumsLossesAndGradientsOverMicroBatches) {
     EXPECT_EQ(result.sums.at("correct"), 3);
     EXPECT_EQ(result.sums.count("logits"), 0U);
     // Probabilities are 1/2: dlogits = -1/2, 1/2 and x = 2, three times.
-    EXPECT_THAT(executable->inspection().gradient("w").as<float>(), ElementsAre(-3, 3));
-    EXPECT_THAT(executable->inspection().gradient("b").as<float>(), ElementsAre(-1.5F, 1.5F));
+    EXPECT_THAT(executable->gradient("w").as<float>(), ElementsAre(-3, 3));
+    EXPECT_THAT(executable->gradient("b").as<float>(), ElementsAre(-1.5F, 1.5F));
     EXPECT_THAT(executable->store("w").as<float>(), ElementsAre(0.3F, -0.3F));
     EXPECT_EQ(executable->output("db").at(1), 0.5);  // the last micro-batch's own value
 }
@@ -114,17 +114,17 @@ TEST(RefBackend, EvaluatesForwardOnly) {
 TEST(RefBackend, NamesTheFirstNonFiniteTensor) {
     const Linear linear;
     const auto executable = compile(linear.graph, 1, false);
-    EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);
+    EXPECT_EQ(executable->first_non_finite(), std::nullopt);
     TensorSource source = batch_of(NAN, 0, 0, 0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
-    EXPECT_EQ(executable->inspection().first_non_finite(), "w[0]");  // 0 * NaN
+    EXPECT_EQ(executable->first_non_finite(), "w[0]");  // 0 * NaN
     executable->load("w", HostTensor::of<float>({1, 2}, {1, 2}));
     HostTensor b({DType::bf16, {2}});
     b.set(1, INFINITY);
     executable->load("b", b);
-    EXPECT_EQ(executable->inspection().first_non_finite(), "b[1]");
+    EXPECT_EQ(executable->first_non_finite(), "b[1]");
     executable->load("b", HostTensor({DType::bf16, {2}}));
-    EXPECT_EQ(executable->inspection().first_non_finite(), "dw[0]");
+    EXPECT_EQ(executable->first_non_finite(), "dw[0]");
 }
 
 TEST(RefBackend, AnUpdateWhoseLossIsNotFiniteDoesNotCount) {
@@ -164,8 +164,8 @@ TEST(RefBackend, RoundsValuesToTheirTypesWhenAskedTo) {
     TensorSource source = batch_of(1.0 / 3, 4, 0, 1);
     for (const auto& executable : {exact.get(), rounding.get()})
         executable->train_step(source, {.learning_rate = 0.1});
-    const double value = exact->inspection().gradient("w").at(0);
-    const double rounded = rounding->inspection().gradient("w").at(0);
+    const double value = exact->gradient("w").at(0);
+    const double rounded = rounding->gradient("w").at(0);
     EXPECT_NE(value, rounded);  // its input was bf16
     EXPECT_NEAR(value, rounded, 0.01 * std::abs(value));
 }
@@ -261,10 +261,10 @@ TEST(RefBackend, ProfilesNodesWithTheirWork) {
     const auto executable = compile(linear.graph, 2);
     TensorSource source = batch_of(1, 2, 0, 1);
     executable->train_step(source, {});
-    EXPECT_TRUE(executable->inspection().profile().empty());
-    executable->inspection().set_profiling(true);
+    EXPECT_TRUE(executable->profile().rows.empty());
+    executable->set_profiling(true);
     executable->train_step(source, {});
-    const auto rows = executable->inspection().profile();
+    const auto rows = executable->profile().rows;
     ASSERT_EQ(rows.size(), static_cast<std::size_t>(linear.graph.node_count()));
     EXPECT_EQ(rows[3].name, "fc");
     EXPECT_EQ(rows[3].op, "dense");

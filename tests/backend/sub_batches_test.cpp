@@ -139,9 +139,9 @@ TEST(SubBatchProfile, HasTheWorkOfTheWholeBatch) {
     std::map<std::int64_t, double> gflops;
     for (const std::int64_t part : {2, 8}) {
         const auto executable = net.loaded(part);
-        executable->inspection().set_profiling(true);
+        executable->set_profiling(true);
         answer(*executable, net);
-        for (const backend::ProfileRow& row : executable->inspection().profile()) {
+        for (const backend::ProfileRow& row : executable->profile().rows) {
             EXPECT_EQ(row.runs, row.phase == graph::Phase::update ? 1 : 2) << row.name;
             if (row.phase == graph::Phase::forward) gflops[part] += row.gflops;
         }

@@ -96,7 +96,7 @@ Bits gradients(const Net& net, int threads) {
     executable->train_step(source, {.learning_rate = 0, .iteration = 0});
     Bits bits;
     for (const std::string& name : executable->variable_names()) {
-        const HostTensor gradient = executable->inspection().gradient(name);
+        const HostTensor gradient = executable->gradient(name);
         bits[name].assign(gradient.bytes().begin(), gradient.bytes().end());
     }
     return bits;

@@ -139,10 +139,10 @@ TEST_P(Views, CostNoStepWhereStridesCanTell) {
     const auto executable = compile(*backend::make_cpu_backend(), block.graph);
     TensorSource source = labels();
     executable->evaluate(source, 1);
-    executable->inspection().set_profiling(true);
+    executable->set_profiling(true);
     executable->evaluate(source, 1);
     std::map<std::string, int> steps;
-    for (const backend::ProfileRow& row : executable->inspection().profile())
+    for (const backend::ProfileRow& row : executable->profile().rows)
         ++steps[row.op];
     // No strides describe joined heads, or single tokens as rows: these two reshapes copy.
     const std::map<std::string, int> expected = {

@@ -132,7 +132,7 @@ NamedGradients gradients_of(const Graph& graph, std::int64_t micro_batches = 1, 
     result.loss = executable->train_step(source, {.learning_rate = 0.1, .iteration = 0}).sums.at("loss");
     for (const ValueId p : graph.values_with_role(graph::Role::parameter)) {
         const std::string& name = graph.value(p).name;
-        result.of[name] = executable->inspection().gradient(name);
+        result.of[name] = executable->gradient(name);
     }
     return result;
 }
@@ -277,7 +277,7 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
     const HostTensor before = executable->store("fc/weight");
     TwoBatches source;
     executable->train_step(source, {.learning_rate = 0.1, .iteration = 0});
-    const HostTensor gradient = executable->inspection().gradient("fc/weight");
+    const HostTensor gradient = executable->gradient("fc/weight");
     const HostTensor after = executable->store("fc/weight");
     for (std::int64_t i = 0; i < before.elements(); ++i) {
         const double velocity = 0.5 * gradient.at(i) + 0.01 * before.at(i);
@@ -288,7 +288,7 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
     const double moving = executable->store("norm1/moving_mean").at(0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 1});
     EXPECT_EQ(executable->store("fc/weight").at(0), after.at(0));
-    const double mean = executable->inspection().gradient("norm1/moving_mean").at(0) / 2;
+    const double mean = executable->gradient("norm1/moving_mean").at(0) / 2;
     EXPECT_NEAR(executable->store("norm1/moving_mean").at(0), 0.5 * moving + 0.5 * mean, 1e-6);
 }
 

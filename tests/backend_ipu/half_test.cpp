@@ -31,7 +31,7 @@ HostTensor first_gradient(const std::string& precision, double factor) {
         weights.set(i, weights.at(i) * kSmall);
     net.executable().load(last, std::move(weights));
     EXPECT_TRUE(net.executable().train_step(net.source(), {0.01, 0, factor}).counts);
-    const HostTensor scaled = net.executable().inspection().gradient(one_with(net, graph::Role::parameter, "conv"));
+    const HostTensor scaled = net.executable().gradient(one_with(net, graph::Role::parameter, "conv"));
     HostTensor gradient(TensorDesc{DType::f32, scaled.desc().shape});
     for (std::int64_t i = 0; i < scaled.elements(); ++i)
         gradient.set(i, scaled.at(i) / factor);

@@ -98,7 +98,7 @@ TEST(OptimiserStateStored, IsLoadedAndStoredWhole) {
         second->train_step(source, {0.1, 2});
         const auto [far, variable] = largest_distance(second->store(second->variable_names()), undisturbed.variables);
         EXPECT_LE(far, 1e-6) << variable;
-        EXPECT_EQ(second->inspection().first_non_finite(), std::nullopt);
+        EXPECT_EQ(second->first_non_finite(), std::nullopt);
     }
 }
 

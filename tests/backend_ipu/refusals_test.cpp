@@ -64,7 +64,7 @@ TEST(IpuRefuses, NamesThatTheGraphDoesNotHave) {
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { net.executable().store(unknown); }),
                 AllOf(HasSubstr("'" + unknown + "'"), HasSubstr(known)));
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { net.executable().output("los"); }), HasSubstr("'loss'"));
-    EXPECT_THAT(message_of(ErrorKind::internal, [&] { net.executable().inspection().gradient(unknown); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { net.executable().gradient(unknown); }),
                 HasSubstr("'" + unknown + "'"));
     const HostTensor other(TensorDesc{DType::f32, {7}});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { net.executable().load(known, other); }),
@@ -73,7 +73,7 @@ TEST(IpuRefuses, NamesThatTheGraphDoesNotHave) {
 
 TEST(IpuRefuses, ToTimeSingleOperations) {
     CompiledNet net(Line{kNet});
-    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { net.executable().inspection().set_profiling(true); }),
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { net.executable().set_profiling(true); }),
                 HasSubstr("--backend"));
 }
 

@@ -210,7 +210,7 @@ inline ReplicaResult train(backend::Executable& executable, const graph::Graph& 
     result.variables = executable.store(executable.variable_names());
     for (const graph::ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const std::string& name = graph.value(parameter).name;
-        result.gradients.emplace(name, executable.inspection().gradient(name));
+        result.gradients.emplace(name, executable.gradient(name));
     }
     return result;
 }

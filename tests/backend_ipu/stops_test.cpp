@@ -168,7 +168,7 @@ TEST_P(IpuFailure, OfTheLossChangesNothing) {
     const backend::StepResult result = net.executable().train_step(net.source(), kFirst);
     EXPECT_FALSE(result.counts || result.stopped);
     EXPECT_TRUE(std::isnan(result.sums.at("loss")));
-    EXPECT_EQ(net.executable().inspection().first_non_finite(), name + "[0]");
+    EXPECT_EQ(net.executable().first_non_finite(), name + "[0]");
     expect_same_bits(stored_variables(net.executable()), before);
     net.executable().load(name, weights);
     EXPECT_TRUE(net.executable().train_step(net.source(), kFirst).counts);

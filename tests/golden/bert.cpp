@@ -353,7 +353,7 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
         if (step > 0 || how.shards) continue;  // a shard of a gradient is all that its rank has
         for (const auto& [name, facts] : expected.at("gradients").items()) {
             const double scale = 1.0 / (static_cast<double>(kMicroBatches) * c.update.loss_scaling);
-            expect_facts(executable->inspection().gradient(name), facts, scale, tolerances.gradient, name);
+            expect_facts(executable->gradient(name), facts, scale, tolerances.gradient, name);
         }
     }
     for (const auto& [name, facts] : expected.at("variables").items())

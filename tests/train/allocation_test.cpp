@@ -44,7 +44,7 @@ std::int64_t allocations_in_steps(const std::string& options, int steps) {
         executable->train_step(*stream, {0.01, 3 + i});
     const std::int64_t made = test::allocations() - before;
     test::count_allocations_if(nullptr);
-    EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);  // which is named, and a name needs memory
+    EXPECT_EQ(executable->first_non_finite(), std::nullopt);  // which is named, and a name needs memory
     return made;
 }
 

@@ -54,7 +54,7 @@ Outcome outcome_of(CompiledNet& net, const backend::StepResult& result) {
     Outcome outcome{result, stored_variables(net.executable()), {}};
     for (const graph::ValueId id : net.graph().values_with_role(graph::Role::parameter)) {
         const std::string& name = net.graph().value(id).name;
-        outcome.gradients.emplace(name, net.executable().inspection().gradient(name));
+        outcome.gradients.emplace(name, net.executable().gradient(name));
     }
     return outcome;
 }

@@ -83,7 +83,7 @@ TEST(SharedNorms, ALossOfOneRankThatIsNotFiniteEndsTheUpdateOfAll) {
         }
         const backend::StepResult result = net.step();
         EXPECT_FALSE(std::isfinite(result.sums.at("loss")));
-        EXPECT_TRUE(net.executable().inspection().first_non_finite());
+        EXPECT_TRUE(net.executable().first_non_finite());
     });
     for (const auto& error : errors)
         EXPECT_FALSE(error) << error->what();

@@ -165,15 +165,15 @@ std::uint64_t CompiledNet::stashed_elements() const {
 }
 
 std::vector<backend::ProfileRow> CompiledNet::profile_of_training() {
-    executable_->inspection().set_profiling(true);
+    executable_->set_profiling(true);
     train();
-    return executable_->inspection().profile();
+    return executable_->profile().rows;
 }
 
 std::vector<backend::ProfileRow> CompiledNet::profile_of_evaluation(std::int64_t batches) {
-    executable_->inspection().set_profiling(true);
+    executable_->set_profiling(true);
     evaluate(batches);
-    return executable_->inspection().profile();
+    return executable_->profile().rows;
 }
 
 Trained trained(const std::string& options, int updates) {
@@ -188,12 +188,12 @@ Trained trained(const std::string& options, int updates) {
     result.variables = stored_variables(net.executable());
     for (const graph::ValueId id : net.graph().values_with_role(graph::Role::parameter)) {
         const std::string& name = net.graph().value(id).name;
-        result.gradients.emplace(name, net.executable().inspection().gradient(name));
+        result.gradients.emplace(name, net.executable().gradient(name));
     }
     describe(net.graph(), result);
     result.stash_bytes = net.executable().report().stash_bytes;
     result.arena_bytes = net.executable().report().arena_bytes;
-    result.reorders = net.executable().inspection().reorders();
+    result.reorders = net.executable().report().reorders;
     return result;
 }
 

@@ -122,7 +122,7 @@ TEST(DividedUpdate, NamesTheFirstValueThatIsNotFinite) {
         net.executable().load(name, weight);
         const auto before = stored_variables(net.executable());
         net.step();
-        EXPECT_EQ(net.executable().inspection().first_non_finite(), name + " (variable, before the update), element 3")
+        EXPECT_EQ(net.executable().first_non_finite(), name + " (variable, before the update), element 3")
             << text(division);
         for (const auto& [variable, tensor] : before) {
             ASSERT_TRUE(std::ranges::equal(tensor.bytes(), net.executable().store(variable).bytes())) << variable;

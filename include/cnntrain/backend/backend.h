@@ -108,6 +108,8 @@ struct CompileReport {
     double flops_per_micro_batch = 0;
     std::vector<StepWork> work;               // of one micro-batch and of the update; empty: not known
     std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
+    /// The layout changes that are left in the steps, with their reasons. Empty where tensors have one layout.
+    std::vector<std::string> reorders = {};
     /// Form of the partial updates of this executable, which takes those of the same form only. Empty: it keeps none.
     std::string partial_form = {};
 };
@@ -180,26 +182,15 @@ struct WaitSeconds {
     double ranks = 0;  // for other ranks, after the passes or between them
 };
 
-/// A look inside an executable, for error reports, measurements and tests. Runs do not depend on it.
-class Inspection {
-public:
-    virtual ~Inspection() = default;
-
-    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
-    virtual std::optional<std::string> first_non_finite() const = 0;
-    /// The last sum over micro-batches of a gradient that an update op reads, by parameter name.
-    virtual HostTensor gradient(const std::string& parameter_name) const = 0;
-    /// The layout changes that are left in the steps, with their reasons. Empty where tensors have one layout.
-    virtual std::vector<std::string> reorders() const { return {}; }
-
-    /// Starts (with counts and times of zero) or stops the measurement whose rows profile() returns.
-    virtual void set_profiling(bool enabled) = 0;
-    virtual std::vector<ProfileRow> profile() const = 0;
-    /// The waits during the measurement.
-    virtual WaitSeconds waits() const { return {}; }
-    /// Adds a track for each lane, on which later measurements record every step. The timeline must outlive them.
-    virtual void record_on(Timeline& /*timeline*/) {}
+/// A measurement since set_profiling(true).
+struct StepTimes {
+    std::vector<ProfileRow> rows;
+    WaitSeconds waits;
 };
+
+/// A tensor that an executable has after a step: a marked output of any shape in the last micro-batch, or the last sum
+/// over micro-batches of the gradient from which an update op changes a parameter.
+enum class Result : std::uint8_t { output, gradient };
 
 /// Receives the result of each update, in order. An exception that it throws ends the updates.
 using UpdateDone = std::function<void(StepResult result)>;
@@ -229,12 +220,20 @@ public:
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
 
-    /// Value of a marked output of any shape in the last micro-batch, row-major, in its own element type.
-    virtual HostTensor output(const std::string& name) const = 0;
+    /// An output by its name or a gradient by its parameter's, row-major, in its own element type.
+    virtual HostTensor read(Result result, const std::string& name) const = 0;
 
-    /// Valid as long as the executable.
-    virtual Inspection& inspection() = 0;
+    // For error reports, measurements and tests. Steps do not depend on these.
+    /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
+    virtual std::optional<std::string> first_non_finite() const = 0;
+    /// Starts (with counts and times of zero) or stops a measurement. `timeline` (null: none) gets a track for each
+    /// lane, on which this measurement and later ones record every step; it must outlive them.
+    virtual void set_profiling(bool enabled, Timeline* timeline) = 0;
+    virtual StepTimes profile() const = 0;
 
+    HostTensor output(const std::string& name) const { return read(Result::output, name); }
+    HostTensor gradient(const std::string& parameter) const { return read(Result::gradient, parameter); }
+    void set_profiling(bool enabled) { set_profiling(enabled, nullptr); }
     // The same for a single tensor or update
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
@@ -259,7 +258,7 @@ struct UpdateTypes {
     bool f32_means = false;                       // those of AdamW and LAMB are f32, whatever the type of slots
 };
 
-/// Properties that do not depend on a graph.
+/// Properties that do not depend on a graph, and what some backends can do besides.
 struct BackendInfo {
     std::string name;                   // value of --backend: "cpu"
     std::string library;                // with version and instruction set: "oneDNN 2.6.3 with AVX2"
@@ -268,6 +267,13 @@ struct BackendInfo {
     graph::RewriteLists rewrites = {};  // optimisations of graphs, and changes without which they cannot run
     UpdateTypes update_types = {};
     bool emulated = false;  // the device is emulated: its times say nothing about the device
+    /// The reason why a node cannot be executed here; empty if it can.
+    std::function<std::string(const graph::Graph& graph, const graph::Node& node)> why_unsupported = {};
+    /// The report of compile(), which takes no memory for parameters and activations: a run of any size has one. Null:
+    /// the backend does not know before it runs.
+    std::function<CompileReport(const CompileRequest& request)> describe = {};
+    /// FLOPs a second of large matrix products in f32 or bf16, measured for an eighth of a second. Null: not measured.
+    double (*measure_products)(DType type, int threads) = nullptr;
 };
 
 class Backend {
@@ -275,20 +281,20 @@ public:
     virtual ~Backend() = default;
 
     virtual const BackendInfo& info() const = 0;
-    /// The reason why a node cannot be executed here; empty if it can.
-    virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
     /// Division of the plan's weight updates over lanes and pipelines. Called before the graph is built for
     /// Placement::samples. Depends on the arguments and the machine only. Error(usage) for an impossible plan or
     /// settings.
     virtual schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const = 0;
     /// Error(unsupported) lists all unsupported nodes and all inputs that the request's fields do not fill.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
-    /// The report of compile(), which takes no memory for parameters and activations: a run of any size has one. Empty:
-    /// the backend does not know before it runs.
-    virtual std::optional<CompileReport> describe(const CompileRequest& /*request*/) const { return std::nullopt; }
-    /// FLOPs a second of large matrix products in f32 or bf16, measured for an eighth of a second. Empty: not measured.
-    virtual std::optional<double> measure_products(DType /*type*/, int /*threads*/) const { return std::nullopt; }
 
+    std::optional<CompileReport> describe(const CompileRequest& request) const {
+        return info().describe ? std::optional(info().describe(request)) : std::nullopt;
+    }
+    std::optional<double> measure_products(DType type, int threads) const {
+        return info().measure_products != nullptr ? std::optional(info().measure_products(type, threads))
+                                                  : std::nullopt;
+    }
     const std::string& name() const { return info().name; }
     const std::string& library() const { return info().library; }
     DType half_type() const { return info().half_type; }

@@ -22,6 +22,9 @@
 // an operation must stay valid until the operation was waited for, or until the communicator is destroyed.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -92,6 +95,20 @@ public:
     /// One word of each rank, by rank.
     std::vector<std::uint64_t> all_gather(std::uint64_t word, std::string_view what) {
         return all_gather(std::span<const std::uint64_t>(&word, 1), what);
+    }
+
+    /// One struct of each rank, by rank: numbers of 64 bits without gaps.
+    template <typename Numbers> std::vector<Numbers> all_gather_numbers(const Numbers& mine, std::string_view what) {
+        using Words = std::array<std::uint64_t, sizeof(Numbers) / sizeof(std::uint64_t)>;
+        const Words words = std::bit_cast<Words>(mine);
+        const std::vector<std::uint64_t> all = all_gather(std::span<const std::uint64_t>(words), what);
+        std::vector<Numbers> gathered;
+        for (std::size_t at = 0; at < all.size(); at += words.size()) {
+            Words of_rank;
+            std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), words.size(), of_rank.begin());
+            gathered.push_back(std::bit_cast<Numbers>(of_rank));
+        }
+        return gathered;
     }
 
     // Operations on buckets of at most 2^31 - 1 bytes. They advance in progress() and in every wait. Several may be

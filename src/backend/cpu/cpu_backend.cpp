@@ -51,12 +51,27 @@ public:
                  .half_type = DType::bf16,
                  .fastest = cpu::fastest_arithmetic(isa_),
                  .rewrites = {kTraining, kBackward, kEvaluation, kOneStage},
-                 .update_types = {}};
+                 .update_types = {},
+                 .why_unsupported = [this](const auto& graph, const auto& node) { return refusal(graph, node); },
+                 .describe =
+                     [this](const CompileRequest& request) {
+                         return compiled(request, cpu::CpuExecutable::Aim::description)->report();
+                     },
+                 .measure_products = cpu::measure_products};
     }
 
     const BackendInfo& info() const override { return info_; }
 
-    std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
+    schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const override {
+        return cpu::placement_of(plan, cpu);
+    }
+
+    std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
+        return compiled(request, cpu::CpuExecutable::Aim::run);
+    }
+
+private:
+    std::string refusal(const graph::Graph& graph, const graph::Node& node) const {
         if (cpu::lowering_of(node.kind) == nullptr) return "the cpu backend has no implementation of this operation";
         for (const auto* values : {&node.inputs, &node.outputs}) {
             for (const graph::ValueId value : *values) {
@@ -70,23 +85,6 @@ public:
         return {};
     }
 
-    schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const override {
-        return cpu::placement_of(plan, cpu);
-    }
-
-    std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
-        return compiled(request, cpu::CpuExecutable::Aim::run);
-    }
-
-    std::optional<CompileReport> describe(const CompileRequest& request) const override {
-        return compiled(request, cpu::CpuExecutable::Aim::description)->report();
-    }
-
-    std::optional<double> measure_products(DType type, int threads) const override {
-        return cpu::measure_products(type, threads);
-    }
-
-private:
     std::unique_ptr<Executable> compiled(const CompileRequest& request, cpu::CpuExecutable::Aim aim) const {
         check_request(*this, request);
         try {

@@ -330,7 +330,11 @@ void IpuExecutable::load_accumulators(const PartialUpdate& partial) {
     }
 }
 
-HostTensor IpuExecutable::output(const std::string& name) const {
+HostTensor IpuExecutable::read(backend::Result result, const std::string& name) const {
+    return result == backend::Result::output ? read_output(name) : read_gradient(name);
+}
+
+HostTensor IpuExecutable::read_output(const std::string& name) const {
     std::vector<std::string> names;
     for (const graph::Output& output : graph_.outputs()) {
         if (output.name == name) return read(handle::output(name), graph_.desc(output.value));
@@ -357,18 +361,18 @@ std::optional<std::string> IpuExecutable::first_non_finite() const {
     return std::nullopt;
 }
 
-HostTensor IpuExecutable::gradient(const std::string& parameter_name) const {
-    const std::optional<ValueId> parameter = graph_.find(parameter_name);
-    if (!parameter) backend::refuse_name("parameter", parameter_name, variable_names());
+HostTensor IpuExecutable::read_gradient(const std::string& name) const {
+    const std::optional<ValueId> parameter = graph_.find(name);
+    if (!parameter) backend::refuse_name("parameter", name, variable_names());
     const std::optional<ValueId> id = graph::update_gradient(graph_, *parameter);
     const std::vector<Accumulator>& all = device_graph_.slots().accumulators();
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (id == all[k].value) return accumulator(k);
     }
-    throw Error(ErrorKind::internal, parameter_name + " is not updated from a gradient");
+    throw Error(ErrorKind::internal, name + " is not updated from a gradient");
 }
 
-void IpuExecutable::set_profiling(bool enabled) {
+void IpuExecutable::set_profiling(bool enabled, Timeline* /*timeline*/) {
     if (enabled) throw Error(ErrorKind::unsupported, kNoProfile);
 }
 

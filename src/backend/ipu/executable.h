@@ -68,7 +68,7 @@ private:
     backend::PartialUpdate stopped_within_;
 };
 
-class IpuExecutable : public backend::Executable, private backend::Inspection {
+class IpuExecutable : public backend::Executable {
 public:
     /// The request has passed check_request().
     IpuExecutable(const backend::CompileRequest& request, poplar::Device device);
@@ -79,15 +79,14 @@ public:
     void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                const backend::UpdateDone& done, backend::PartialUpdate* partial) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
-    HostTensor output(const std::string& name) const override;
-    backend::Inspection& inspection() override { return *this; }
+    HostTensor read(backend::Result result, const std::string& name) const override;
+    std::optional<std::string> first_non_finite() const override;
+    void set_profiling(bool enabled, Timeline* timeline) override;
+    backend::StepTimes profile() const override { return {}; }
 
 private:
-    std::optional<std::string> first_non_finite() const override;
-    HostTensor gradient(const std::string& parameter_name) const override;
-    void set_profiling(bool enabled) override;
-    std::vector<backend::ProfileRow> profile() const override { return {}; }
-
+    HostTensor read_output(const std::string& name) const;
+    HostTensor read_gradient(const std::string& parameter) const;
     void make_report();
     std::string partial_form() const;
     void connect();

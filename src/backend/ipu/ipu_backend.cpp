@@ -28,21 +28,11 @@ public:
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
                  .rewrites = {{}, kDeadCode, kDeadCode, {}},
                  .update_types = {.gradients = std::nullopt, .slots = std::nullopt, .f32_means = true},
-                 .emulated = ipu::is_emulated()};
+                 .emulated = ipu::is_emulated(),
+                 .why_unsupported = refusal};
     }
 
     const BackendInfo& info() const override { return info_; }
-
-    std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const override {
-        if (ipu::lowering_of(node.kind) == nullptr) return "it has no program for this operation yet";
-        for (const std::vector<graph::ValueId>* values : {&node.inputs, &node.outputs}) {
-            for (const graph::ValueId value : *values) {
-                const DType type = graph.desc(value).dtype;
-                if (!ipu::has_device_type(type)) return "IPUs do not compute in " + std::string(cnntrain::name(type));
-            }
-        }
-        return "";
-    }
 
     schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& /*cpu*/) const override {
         check_plan(plan);
@@ -75,6 +65,17 @@ public:
     }
 
 private:
+    static std::string refusal(const graph::Graph& graph, const graph::Node& node) {
+        if (ipu::lowering_of(node.kind) == nullptr) return "it has no program for this operation yet";
+        for (const std::vector<graph::ValueId>* values : {&node.inputs, &node.outputs}) {
+            for (const graph::ValueId value : *values) {
+                const DType type = graph.desc(value).dtype;
+                if (!ipu::has_device_type(type)) return "IPUs do not compute in " + std::string(cnntrain::name(type));
+            }
+        }
+        return "";
+    }
+
     poplar::Device device(unsigned ipus, std::optional<unsigned> number) const {
         if (number) return chosen_device(poplar::DeviceManager::createDeviceManager(), ipus, *number);
         return ipu::attach_device(ipus, model_.tiles_per_ipu);

@@ -63,7 +63,7 @@ bool is_scalar_sum(const TensorDesc& desc) {
     return desc == TensorDesc{DType::f32, {}};
 }
 
-class RefExecutable : public Executable, private Inspection {
+class RefExecutable : public Executable {
 public:
     RefExecutable(const CompileRequest& request, const schedule::Placement& placement, bool rounds);
 
@@ -75,15 +75,14 @@ public:
     void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
                PartialUpdate* partial) override;
     StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
-    HostTensor output(const std::string& name) const override;
-    Inspection& inspection() override { return *this; }
+    HostTensor read(Result result, const std::string& name) const override;
+    std::optional<std::string> first_non_finite() const override;
+    void set_profiling(bool enabled, Timeline* timeline) override;
+    StepTimes profile() const override;
 
 private:
-    std::optional<std::string> first_non_finite() const override;
-    HostTensor gradient(const std::string& parameter_name) const override;
-
-    void set_profiling(bool enabled) override;
-    std::vector<ProfileRow> profile() const override;
+    HostTensor read_output(const std::string& name) const;
+    HostTensor read_gradient(const std::string& parameter) const;
 
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
@@ -389,7 +388,11 @@ StepResult RefExecutable::evaluate(data::BatchSource& source, std::int64_t batch
     return result;
 }
 
-HostTensor RefExecutable::output(const std::string& name) const {
+HostTensor RefExecutable::read(Result result, const std::string& name) const {
+    return result == Result::output ? read_output(name) : read_gradient(name);
+}
+
+HostTensor RefExecutable::read_output(const std::string& name) const {
     std::vector<std::string> names;
     for (const graph::Output& output : graph_.outputs()) {
         if (output.name == name) return to_host(at(output.value));
@@ -414,16 +417,16 @@ std::optional<std::string> RefExecutable::first_non_finite() const {
     return std::nullopt;
 }
 
-HostTensor RefExecutable::gradient(const std::string& parameter_name) const {
-    const std::optional<ValueId> id = graph::update_gradient(graph_, variable(parameter_name));
+HostTensor RefExecutable::read_gradient(const std::string& parameter) const {
+    const std::optional<ValueId> id = graph::update_gradient(graph_, variable(parameter));
     for (std::size_t k = 0; k < crossing_.size(); ++k) {
         if (id == crossing_[k]) return to_host(sums_[k]);
     }
     if (id && graph_.value(*id).role == Role::intermediate) return to_host(at(*id));  // made in the update phase
-    throw Error(ErrorKind::internal, parameter_name + " is not updated from a gradient");
+    throw Error(ErrorKind::internal, parameter + " is not updated from a gradient");
 }
 
-void RefExecutable::set_profiling(bool enabled) {
+void RefExecutable::set_profiling(bool enabled, Timeline* /*timeline*/) {
     profiling_ = enabled;
     node_seconds_.assign(node_seconds_.size(), 0);
     node_runs_.assign(node_runs_.size(), 0);
@@ -447,14 +450,14 @@ ProfileRow RefExecutable::profile_row(NodeId id, double seconds, std::int64_t ru
             .stage = node.stage.index};
 }
 
-std::vector<ProfileRow> RefExecutable::profile() const {
+StepTimes RefExecutable::profile() const {
     std::vector<ProfileRow> rows;
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const auto k = static_cast<std::size_t>(i);
         if (node_runs_[k] == 0) continue;
         rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k]), node_runs_[k]));
     }
-    return rows;
+    return {std::move(rows), {}};
 }
 
 class RefBackend : public Backend {
@@ -468,15 +471,15 @@ public:
                  .library = "naive float64",
                  .half_type = settings.half,
                  .fastest = {settings.half, "results are rounded as " + type + " would be"},
-                 .rewrites = {{}, kDeadCode, kDeadCode, {}}};
+                 .rewrites = {{}, kDeadCode, kDeadCode, {}},
+                 .why_unsupported = [](const Graph& graph, const Node& node) -> std::string {
+                     const graph::OpDef& def = graph.def(node);
+                     const bool has = def.evaluate != nullptr || def.evaluate_random != nullptr;
+                     return has ? "" : "the op has no naive evaluator";
+                 }};
     }
 
     const BackendInfo& info() const override { return info_; }
-
-    std::string why_unsupported(const Graph& graph, const Node& node) const override {
-        const graph::OpDef& def = graph.def(node);
-        return def.evaluate == nullptr && def.evaluate_random == nullptr ? "the op has no naive evaluator" : "";
-    }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         check_request(*this, request);

@@ -261,9 +261,9 @@ void Profiler::run_update() {
 }
 
 FunctionTimes Profiler::update() {
-    executable_->inspection().set_profiling(true);  // restarts at zero
+    executable_->set_profiling(true);  // restarts at zero
     run_update();
-    return times_by_function(executable_->inspection().profile(), names_, 1, how_.lanes);
+    return times_by_function(executable_->profile().rows, names_, 1, how_.lanes);
 }
 
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,

@@ -1,7 +1,6 @@
 #include "run/profile/session.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <span>
 #include <string_view>
@@ -66,14 +65,13 @@ VariableBytes variable_bytes(const graph::Graph& graph, const backend::CompileRe
 }  // namespace
 
 Session::Session(const Subject& subject, Profile facts) : subject_(subject), profile_(std::move(facts)) {
-    subject_.executable.inspection().record_on(subject_.timeline);
-    profile_.layout_changes = std::ssize(subject_.executable.inspection().reorders());
+    profile_.layout_changes = std::ssize(subject_.executable.report().reorders);
     profile_.rank = subject_.communicator.rank();
 }
 
 void Session::begin() {
     if (subject_.communicator.size() > 1) subject_.communicator.barrier("begin of the profile");
-    subject_.executable.inspection().set_profiling(true);
+    subject_.executable.set_profiling(true, &subject_.timeline);
     stream_ = subject_.stream.stats();
     processors_ = processor_times();
     page_loads_ = page_loads();
@@ -87,16 +85,15 @@ void Session::measure(std::int64_t steps, std::int64_t samples) {
     const ProcessorTimes processors = processor_times();
     const std::int64_t loads = page_loads() - page_loads_;
     const data::StreamStats stream = subject_.stream.stats();
-    backend::Inspection& inspection = subject_.executable.inspection();
+    const backend::StepTimes times = subject_.executable.profile();
     const auto count = static_cast<double>(steps);
     profile_.steps = steps;
     profile_.samples = samples;
     profile_.step_seconds = seconds_between(begin_, end) / count;
     profile_.page_loads_per_second = static_cast<double>(loads) / seconds_between(begin_, end);
-    profile_.rows = rows_per_step(inspection.profile(), steps);
-    const backend::WaitSeconds waits = inspection.waits();
-    profile_.waits = {waits.input / count, waits.lanes / count, waits.ranks / count};
-    inspection.set_profiling(false);
+    profile_.rows = rows_per_step(times.rows, steps);
+    profile_.waits = {times.waits.input / count, times.waits.lanes / count, times.waits.ranks / count};
+    subject_.executable.set_profiling(false);
     measure_input(stream, steps);
     // Ranks of a host take processors from each other.
     if (subject_.communicator.local_size() == 1) profile_.competition = competition(processors_, processors);
@@ -143,16 +140,8 @@ std::vector<Owner> Session::memory_owners(const data::StreamStats& stats) const 
 
 void Session::share_times() {
     if (subject_.communicator.size() == 1) return;
-    const Waits& waits = profile_.waits;
-    const std::vector<std::uint64_t> mine = {
-        std::bit_cast<std::uint64_t>(profile_.step_seconds), std::bit_cast<std::uint64_t>(waits.input),
-        std::bit_cast<std::uint64_t>(waits.lanes), std::bit_cast<std::uint64_t>(waits.ranks)};
-    const std::vector<std::uint64_t> all =
-        subject_.communicator.all_gather(std::span<const std::uint64_t>(mine), "times of the profile");
-    const auto time = [&](std::size_t at) { return std::bit_cast<double>(all[at]); };
-    profile_.ranks.clear();
-    for (std::size_t at = 0; at < all.size(); at += mine.size())
-        profile_.ranks.push_back({time(at), {time(at + 1), time(at + 2), time(at + 3)}});
+    profile_.ranks = subject_.communicator.all_gather_numbers(RankTimes{profile_.step_seconds, profile_.waits},
+                                                              "times of the profile");
 }
 
 Report Session::end(std::int64_t steps, std::int64_t samples, int longest) {

@@ -81,7 +81,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         outputs_.push_back(outputs_of(lowering, pipeline));
     }
     lowering.lower_update();
-    reorders_ = lowering.reorders();
+    report_.reorders = lowering.reorders();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});

@@ -21,7 +21,7 @@ namespace cnntrain::cpu {
 
 class Lowering;
 
-class CpuExecutable : public backend::Executable, private backend::Inspection {
+class CpuExecutable : public backend::Executable {
 public:
     /// A description takes no memory for values: only report() may be called.
     enum class Aim : std::uint8_t { run, description };
@@ -33,18 +33,12 @@ public:
     void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                const backend::UpdateDone& done, backend::PartialUpdate* partial) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
-    HostTensor output(const std::string& name) const override;
-    backend::Inspection& inspection() override { return *this; }
+    HostTensor read(backend::Result result, const std::string& name) const override;
+    std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
+    void set_profiling(bool enabled, Timeline* timeline) override;
+    backend::StepTimes profile() const override { return {of_whole_batch(recorder_.rows()), recorder_.waits()}; }
 
 private:
-    std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
-    HostTensor gradient(const std::string& parameter_name) const override;
-    void set_profiling(bool enabled) override { recorder_.set_on(enabled); }
-    std::vector<backend::ProfileRow> profile() const override { return of_whole_batch(recorder_.rows()); }
-    backend::WaitSeconds waits() const override { return recorder_.waits(); }
-    void record_on(Timeline& timeline) override { recorder_.record_on(timeline); }
-    std::vector<std::string> reorders() const override { return reorders_; }
-
     /// A variable, output or gradient with its external form.
     struct Tensor {
         std::string name;
@@ -69,6 +63,7 @@ private:
     std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
     std::vector<std::byte> gathered(const Tensor& tensor) const;
     HostTensor read(const Tensor& tensor) const;
+    HostTensor read_output(const std::string& name) const;
     /// Copies the outputs of a sub-batch into the outputs of the batch, if there are several sub-batches.
     void keep_outputs(std::int64_t part);
     void load_one(const std::string& name, const HostTensor& tensor);
@@ -149,7 +144,6 @@ private:
     std::optional<NormExchange> norms_;         // empty: batch norms cover this rank's micro-batches only
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
-    std::vector<std::string> reorders_;
     std::vector<Tensor> variables_;
     std::vector<std::vector<Tensor>> outputs_;  // by pipeline
     std::vector<Tensor> gradients_;             // by the name of their parameter

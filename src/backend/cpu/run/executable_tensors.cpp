@@ -120,16 +120,22 @@ void CpuExecutable::keep_outputs(std::int64_t part) {
     }
 }
 
-HostTensor CpuExecutable::output(const std::string& name) const {
+HostTensor CpuExecutable::read_output(const std::string& name) const {
     const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(last_pipeline_)];
     const Tensor& output = find(outputs, name, "output");
     if (whole_outputs_.empty() || output.is_sum()) return read(output);
     return whole_outputs_[static_cast<std::size_t>(&output - outputs.data())];
 }
 
-HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {
+HostTensor CpuExecutable::read(backend::Result result, const std::string& name) const {
+    if (result == backend::Result::output) return read_output(name);
     CNNTRAIN_CHECK(!exchange_ || !exchange_->shards(), "no rank has whole gradients where the optimiser is sharded");
-    return read(find(gradients_, parameter_name, "gradient that an update reads"));
+    return read(find(gradients_, name, "gradient that an update reads"));
+}
+
+void CpuExecutable::set_profiling(bool enabled, Timeline* timeline) {
+    if (timeline != nullptr) recorder_.record_on(*timeline);
+    recorder_.set_on(enabled);
 }
 
 // The sums of a weight update that was stopped, and an update that continues with them.
