@@ -33,7 +33,7 @@ const Classifier* counted_classifier(const Task& task, const options::Settings& 
 }
 
 graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields) {
-    return classifier != nullptr ? classifier->classifying_graph(fields) : task.evaluation_graph(fields);
+    return task.graph(classifier != nullptr ? GraphUse::classes : GraphUse::evaluation, fields);
 }
 
 /// C of the logits; 0 for a graph without them.

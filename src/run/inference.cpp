@@ -164,7 +164,7 @@ int run_inference(const TaskRow& task_row, const options::ParseResult& arguments
     check_predictions_file(predictions_file("", arguments), arguments, *host.files);
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
-    const graph::Graph graph = classifier->classifying_graph(fields);
+    const graph::Graph graph = task.graph(GraphUse::classes, fields);
     const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 

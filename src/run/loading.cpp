@@ -26,7 +26,7 @@ void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector
 
 std::uint64_t Task::input_bytes(const data::LoaderSettings& loader) const {
     return data::ring_size(batch_fields(data::Split::train, 1), loader).bytes +
-           index_bytes(used_samples(data::Split::train));
+           index_bytes(samples(data::Split::train, Counted::used));
 }
 
 std::uint64_t index_bytes(std::int64_t samples) {
@@ -133,18 +133,26 @@ std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRo
 }
 
 std::optional<double> Task::metric(Metric metric, const metrics::ValidationRow& row) const {
-    const auto column = [&](const char* name) { return metrics::result_of(row, columns(), name); };
-    switch (metric) {
-        case Metric::accuracy:
-            return column(kTop1Column);
-        case Metric::balanced_accuracy:
-            return column(kBalancedColumn);
-        case Metric::top_5:
-            return column(kTop5Column);
-        case Metric::loss:
-            return column(kValidationLossColumn);
+    const auto found = traits().metrics.find(metric);
+    if (found == traits().metrics.end()) return std::nullopt;
+    double sum = 0;
+    for (const std::string& column : found->second) {
+        const auto value = metrics::result_of(row, columns(), column);
+        if (!value) return std::nullopt;
+        sum += *value;
     }
-    return std::nullopt;
+    return sum;
+}
+
+std::string Task::run_name(std::string_view tag) const {
+    const TaskDescription about = description();
+    return about.run_name + (about.tags_run_name ? "_" + std::string(tag) : "");
+}
+
+FirstWeights Task::first_weights() const {
+    FirstWeights weights = traits().first_weights;
+    weights.classes = class_names();
+    return weights;
 }
 
 }  // namespace cnntrain::run

@@ -62,7 +62,7 @@ Monitor::Monitor(const Task& task, std::unique_ptr<Evaluator> evaluator, const V
 std::string Monitor::name_of(std::int64_t iteration) const {
     const auto saved = plan_.next_checkpoint(iteration - 1);
     if (iteration == 0 || (saved && saved->end() == iteration))
-        return weights::checkpoint_prefix("", iteration - task_.checkpoint_lag()).substr(1);
+        return weights::checkpoint_prefix("", iteration - task_.traits().checkpoint_lag).substr(1);
     return task_.description().update + "-" + std::to_string(iteration);
 }
 

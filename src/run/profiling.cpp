@@ -186,7 +186,7 @@ void LineSteps::open_training(const options::Settings& settings) {
     placement_ = run::placement(settings, *backend_);
     loss_scaling_ = optim::loss_scaling_at(settings.optimiser, 0);
     const std::vector<data::Field> fields = samples_->fields(placement_.samples);
-    graph_.emplace(task_->training_graph(fields));
+    graph_.emplace(task_->graph(GraphUse::training, fields));
     backend::CompileRequest request = training_request(*graph_, settings, fields, seed_of_line(settings));
     request.peers = peers(settings, *host_.communicator);
     compile(std::move(request));
@@ -214,7 +214,7 @@ void LineSteps::open_evaluation(const options::ParseResult& arguments) {
     }
     placement_.samples = stream_->micro_batch();
     const std::vector<data::Field> fields = stream_->fields();
-    graph_.emplace(classifier != nullptr ? classifier->classifying_graph(fields) : task_->evaluation_graph(fields));
+    graph_.emplace(task_->graph(classifier != nullptr ? GraphUse::classes : GraphUse::evaluation, fields));
     compile(compile_request(*graph_, settings, fields, seed_of_line(settings)));
 }
 

@@ -350,7 +350,7 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
     observers.on(metrics::Row{expected_inference_row(task), metrics::Row::Use::announced});
 
     observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
-    const graph::Graph graph = task.evaluation_graph(fields);
+    const graph::Graph graph = task.graph(GraphUse::evaluation, fields);
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
     metrics::InferenceRow row;

@@ -208,7 +208,7 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
     times_.exchange += result.exchange_seconds;
     times_.exposed_exchange += result.exposed_exchange_seconds;
     parts_.meters.add(result.sums, result.samples, seconds);
-    const double loss = metrics::sum_of(result.sums, task_.loss());
+    const double loss = metrics::sum_of(result.sums, task_.traits().loss);
     check_loss(loss, step, learning_rate);
     if (parts_.descent && result.samples > 0) {
         const std::string warning = parts_.descent->add(loss / static_cast<double>(result.samples), learning_rate,
@@ -436,7 +436,7 @@ std::optional<std::int64_t> first_validation(const ValidationSettings& settings,
 /// The highest learning rate of the run, of those at many places.
 double peak_learning_rate(const Task& task, const schedule::RunPlan& plan) {
     constexpr std::int64_t kPlaces = 256;
-    const auto rate = task.learning_rate(plan);
+    const auto rate = task.rate(plan).at;
     const std::int64_t places = std::min(kPlaces, plan.iterations);
     double peak = 0;
     for (std::int64_t i = 0; i < places; ++i) {

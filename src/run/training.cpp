@@ -149,7 +149,7 @@ bool writes_weights(const options::Settings& settings) {
 
 TrainingData data_and_graph(const Task& task, const backend::Backend& backend, const options::Settings& settings) {
     TrainingData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
-    data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
+    data.graph.emplace(task.graph(GraphUse::training, data.training->fields(data.placement.samples)));
     check_columns(*data.graph, task.columns().training);
     if (data.validation) {
         const std::int64_t samples = settings.training.micro_batch_size;
@@ -202,7 +202,7 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
 void log_size(TrainingRun& run, const TrainingData& data) {
     run.observers.on(metrics::TrainingSize{
         data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
-        data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
+        data.validation ? data.validation->count() : run.task.samples(data::Split::validation, Counted::published)});
 }
 
 /// Said before the training, which a full disk would end at a checkpoint.

@@ -124,7 +124,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
     if (run.settings.training.init_strict) refuse_differences(first, path);
     report_mismatches(run, first, path);
     const weights::Checkpoint& checkpoint = first.checkpoint;
-    if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
+    if (run.task.traits().takes_over_optimiser && holds_slots(graph, checkpoint)) {
         load_all(executable, graph, checkpoint, path);
         return;
     }
@@ -300,7 +300,7 @@ TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::op
     }
     auto profiled = profiled_window(run, data, *executable, *stream, iteration);
     return {data.plan,
-            run.task.learning_rate(data.plan),
+            run.task.rate(data.plan).at,
             [how = run.settings().optimiser](std::int64_t update) { return optim::loss_scaling_at(how, update); },
             std::move(executable),
             std::move(stream),
@@ -325,7 +325,7 @@ TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& dat
             saves,
             wants_checkpoints(settings.checkpoint),
             iterations_per_sync(settings.training, data.plan),
-            run.task.checkpoint_lag(),
+            run.task.traits().checkpoint_lag,
             metadata_of(run, data),
             how_to_continue(run.folder, run.arguments),
             data.placement.micro_batches,

@@ -25,7 +25,7 @@ namespace {
 /// The checkpoint's recorded epoch, or, if the user gives the global batch, the epoch computed from it.
 double epoch_of(const weights::Checkpoint& checkpoint, const Task& task, const options::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
-    const std::int64_t samples = task.published_samples(data::Split::train);
+    const std::int64_t samples = task.samples(data::Split::train, Counted::published);
     const double seen =
         static_cast<double>(*settings.main.total_batch_size) * static_cast<double>(checkpoint.iteration);
     return seen / static_cast<double>(samples);

@@ -182,8 +182,8 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
         fields_ = task_->batch_fields(data::Split::validation, arguments_->settings.training.micro_batch_size);
     }
     const run::Classifier* const classifier = task_->classifier();
-    graph_ = std::make_unique<graph::Graph>(classifier != nullptr ? classifier->classifying_graph(fields_)
-                                                                  : task_->evaluation_graph(fields_));
+    graph_ = std::make_unique<graph::Graph>(
+        task_->graph(classifier != nullptr ? run::GraphUse::classes : run::GraphUse::evaluation, fields_));
     find_ports();
     const options::Settings& settings = arguments_->settings;
     checkpoint_ = run::checkpoint_to_evaluate(files, *settings.main.restore_path).path;

@@ -26,7 +26,7 @@ BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, 
     samples_ = task_->open(data::Split::train);
     const std::int64_t size = placement(arguments_.settings, *backend_).samples;
     const std::vector<data::Field> fields = samples_->fields(size);
-    graph_ = task_->training_graph(fields);
+    graph_ = task_->graph(run::GraphUse::training, fields);
     executable_ = backend_->compile(training_request(graph_, arguments_.settings, fields, kSeed));
     initialise(*executable_, graph_, kSeed);
     data::LoaderSettings loader;
@@ -35,7 +35,7 @@ BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, 
 }
 
 double BertNet::train() {
-    return metrics::sum_of(executable_->train_step(*stream_, {0.01, steps_++}).sums, task_->loss());
+    return metrics::sum_of(executable_->train_step(*stream_, {0.01, steps_++}).sums, task_->traits().loss);
 }
 
 }  // namespace cnntrain::run::testing

@@ -225,7 +225,7 @@ TEST_F(Photos, AreFoundCountedAndOpenedByTheirRow) {
     EXPECT_EQ(class_count({.dataset = DatasetId::cifar100}), 100);
     for (const auto& [split, samples] : {std::pair{Split::train, 5}, std::pair{Split::validation, 2}}) {
         EXPECT_EQ(count_samples(settings, split).samples, samples);
-        EXPECT_EQ(InputData(settings, split).samples(), samples);
+        EXPECT_EQ(InputData(settings, split).count(), samples);
     }
     posix_files().make_directories(folder_ / "train/wasp");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { count_samples(input(), Split::train); }), HasSubstr("photo"))

@@ -158,8 +158,8 @@ protected:
 };
 
 TEST_F(RealCifar, CountsWhatIsThere) {
-    EXPECT_EQ(InputData(settings_, Split::train).samples(), 35);
-    EXPECT_EQ(InputData(settings_, Split::validation).samples(), 9);
+    EXPECT_EQ(InputData(settings_, Split::train).count(), 35);
+    EXPECT_EQ(InputData(settings_, Split::validation).count(), 9);
 }
 
 TEST_F(RealCifar, TrainingIsAugmentedUnlessToldOtherwise) {
@@ -267,8 +267,8 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
     EXPECT_EQ(labels, (std::vector<std::int32_t>{14, 15, 16, 17, 18, 19, 20, -1, -1, -1}));
 
     settings.percentage_to_use = 50;  // of the training images only
-    EXPECT_EQ(InputData(settings, Split::train).samples(), 7);
-    EXPECT_EQ(InputData(settings, Split::validation).samples(), 7);
+    EXPECT_EQ(InputData(settings, Split::train).count(), 7);
+    EXPECT_EQ(InputData(settings, Split::validation).count(), 7);
     EXPECT_EQ(count_samples(settings, Split::train).samples, 7);
     EXPECT_EQ(count_samples(settings, Split::validation).samples, 7);
 }

@@ -26,7 +26,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     EXPECT_EQ(written, data::find_data_folder(data::DatasetId::cifar10, folder.path()));
     data::InputSettings settings;
     settings.folder = written;
-    EXPECT_EQ(data::InputData(settings, data::Split::train).samples(), 52);
+    EXPECT_EQ(data::InputData(settings, data::Split::train).count(), 52);
     const data::InputData test(settings, data::Split::validation);
     ASSERT_EQ(test.samples(), 20);
     const auto stream = test.stream({.micro_batch = 20});
@@ -111,7 +111,7 @@ TEST(GeneratedPhotos, AreABalancedSetInClassFolders) {
     data::InputSettings settings;
     settings.dataset = data::DatasetId::folder;
     settings.folder = data::find_data_folder(settings.dataset, folder.path());
-    EXPECT_EQ(data::InputData(settings, data::Split::train).samples(), 26);
+    EXPECT_EQ(data::InputData(settings, data::Split::train).count(), 26);
     const data::InputData validation(settings, data::Split::validation);
     ASSERT_EQ(validation.samples(), 16);
     const data::Batch batch = validation.stream({.micro_batch = 16})->next();

@@ -77,7 +77,7 @@ void expect_functions_are_the_stages(const std::string& line) {
     const TaskRow& row = tasks::row_of(arguments);
     const auto backend = make_backend(arguments.settings.run.backend);
     const auto task = row.make(arguments, *backend, 0);
-    const graph::Graph graph = task->training_graph(task->batch_fields(data::Split::train, 2));
+    const graph::Graph graph = task->graph(run::GraphUse::training, task->batch_fields(data::Split::train, 2));
     const plan::FunctionNames names(row.functions(arguments.settings), row.scopes);
     const graph::Facts known(graph);
     std::int64_t checked = 0;

@@ -35,7 +35,7 @@ inline std::vector<double> compiled_bytes(const options::ParseResult& line) {
     const auto task = tasks::row_of(line).make(line, *backend, 1);
     const std::vector<data::Field> fields =
         task->batch_fields(data::Split::train, placement(line.settings, *backend).samples);
-    const graph::Graph graph = task->training_graph(fields);
+    const graph::Graph graph = task->graph(run::GraphUse::training, fields);
     const auto executable = backend->compile(training_request(graph, line.settings, fields, 1));
     const backend::CompileReport& report = executable->report();
     std::vector<double> stages;

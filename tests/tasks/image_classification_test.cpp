@@ -90,24 +90,24 @@ TEST(ImageClassification, OnlyTheEvaluationCountsTop5) {
     const ImageClassification imagenet(
         parse("--dataset imagenet --generated-data --model-size 18 --image-size 64 --micro-batch-size 2"), cpu(), 1);
     const auto fields = imagenet.open(data::Split::validation)->fields(2);
-    EXPECT_EQ(outputs(imagenet.training_graph(fields)), "loss correct ");
-    EXPECT_EQ(outputs(imagenet.evaluation_graph(fields)), "loss correct correct_top5 ");
+    EXPECT_EQ(outputs(imagenet.graph(run::GraphUse::training, fields)), "loss correct ");
+    EXPECT_EQ(outputs(imagenet.graph(run::GraphUse::evaluation, fields)), "loss correct correct_top5 ");
     const auto cifar = task().open(data::Split::validation)->fields(2);
-    EXPECT_EQ(outputs(task().evaluation_graph(cifar)), "loss correct ");
+    EXPECT_EQ(outputs(task().graph(run::GraphUse::evaluation, cifar)), "loss correct ");
 }
 
 TEST(ImageClassification, AShareOfImageNetsTrainingFilesIsUsed) {
     const ImageClassification imagenet(
         parse("--dataset imagenet --generated-data --model-size 18 --dataset-percentage-to-use 10"), cpu(), 1);
-    EXPECT_EQ(imagenet.published_samples(data::Split::train), 1281167);
-    EXPECT_EQ(imagenet.used_samples(data::Split::train),
+    EXPECT_EQ(imagenet.samples(data::Split::train, run::Counted::published), 1281167);
+    EXPECT_EQ(imagenet.samples(data::Split::train, run::Counted::used),
               1281167);  // one image, repeated: there is nothing to leave out
     const ImageClassification absent(parse("--dataset imagenet --data-dir /nowhere --dataset-percentage-to-use 10"),
                                      cpu(), 1);
-    EXPECT_EQ(absent.used_samples(data::Split::train), 128116);
-    EXPECT_EQ(absent.used_samples(data::Split::validation), 50000);
-    EXPECT_EQ(imagenet.used_samples(data::Split::validation), 50000);
-    EXPECT_EQ(task().used_samples(data::Split::train), 50000);
+    EXPECT_EQ(absent.samples(data::Split::train, run::Counted::used), 128116);
+    EXPECT_EQ(absent.samples(data::Split::validation, run::Counted::used), 50000);
+    EXPECT_EQ(imagenet.samples(data::Split::validation, run::Counted::used), 50000);
+    EXPECT_EQ(task().samples(data::Split::train, run::Counted::used), 50000);
     EXPECT_FALSE(imagenet.has_real_data());
 }
 

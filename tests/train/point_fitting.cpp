@@ -172,21 +172,19 @@ const metrics::Columns& PointFitting::columns() const {
     return columns;
 }
 
-std::string PointFitting::printed(const metrics::TrainingRow& row) const {
-    return formatted("fitted %lld times, squared error %.3f", static_cast<long long>(row.iteration),
-                     row.results.at(0).average);
-}
-
-std::string PointFitting::printed(const metrics::ValidationRow& row) const {
-    return formatted("%s misses by %.3f", row.name.c_str(), row.results.at(0));
-}
-
-std::string PointFitting::printed(const metrics::InferenceRow& row) const {
-    return formatted("%s answers", row.name.c_str());
+std::string PointFitting::printed(const PrintedRow& row) const {
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) {
+        return formatted("fitted %lld times, squared error %.3f", static_cast<long long>((*training)->iteration),
+                         (*training)->results.at(0).average);
+    }
+    if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
+        return formatted("%s misses by %.3f", (*evaluated)->name.c_str(), (*evaluated)->results.at(0));
+    return formatted("%s answers", std::get<const metrics::InferenceRow*>(row)->name.c_str());
 }
 
 TaskDescription PointFitting::description() const {
     return {.model = "plane",
+            .run_name = "plane",
             .title = "plane",
             .details = "",
             .identity = {{"model", "plane"}},
@@ -199,10 +197,10 @@ TaskDescription PointFitting::description() const {
 }
 
 std::unique_ptr<Samples> PointFitting::open(data::Split split) const {
-    return std::make_unique<Points>(published_samples(split), split == data::Split::validation);
+    return std::make_unique<Points>(samples(split, Counted::used), split == data::Split::validation);
 }
 
-std::int64_t PointFitting::published_samples(data::Split split) const {
+std::int64_t PointFitting::samples(data::Split split, Counted /*how*/) const {
     return split == data::Split::train ? kTraining : kValidation;
 }
 
@@ -210,18 +208,15 @@ schedule::RunPlan PointFitting::plan(std::int64_t samples) const {
     return run_plan(settings_, samples);
 }
 
-std::function<double(std::int64_t)> PointFitting::learning_rate(const schedule::RunPlan& plan) const {
+Rate PointFitting::rate(const schedule::RunPlan& plan) const {
     const double base = optim::base_learning_rate(tasks::image_settings(settings_).learning_rate, plan.global_batch);
     const optim::LearningRate rate(tasks::image_settings(settings_).learning_rate, base, plan.iterations, plan.epochs);
-    return [rate](std::int64_t iteration) { return rate.at(iteration); };
+    return {[rate](std::int64_t iteration) { return rate.at(iteration); }, {}};
 }
 
-graph::Graph PointFitting::training_graph(const std::vector<data::Field>& fields) const {
-    return with_update(forward(fields), loss(), settings_, backend_);
-}
-
-graph::Graph PointFitting::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return forward(fields);
+graph::Graph PointFitting::graph(GraphUse use, const std::vector<data::Field>& fields) const {
+    return use == GraphUse::training ? with_update(forward(fields), traits_.loss, settings_, backend_)
+                                     : forward(fields);
 }
 
 }  // namespace cnntrain::run::testing

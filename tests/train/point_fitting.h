@@ -25,35 +25,26 @@ public:
     PointFitting(const options::Settings& settings, const backend::Backend& backend)
         : settings_(settings), backend_(backend) {}
 
+    const TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override;
-    std::string loss() const override { return "error"; }
-    std::string printed(const metrics::TrainingRow& row) const override;
-    std::string printed(const metrics::ValidationRow& row) const override;
-    std::string printed(const metrics::InferenceRow& row) const override;
-
     TaskDescription description() const override;
-    std::string run_name(std::string_view tag) const override { return "plane_" + std::string(tag); }
+    std::string printed(const PrintedRow& row) const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;
-    bool has_real_data() const override { return true; }
-    std::int64_t published_samples(data::Split split) const override;
-    std::int64_t used_samples(data::Split split) const override { return published_samples(split); }
-
-    schedule::RunPlan plan(std::int64_t samples) const override;
-    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
-
-    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
-    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
-
-    std::vector<Topic> dry_run_topics(options::Command) const override { return {{"Data", "64 points"}}; }
-    std::vector<Topic> rate_topics(const schedule::RunPlan&) const override { return {}; }
+    std::int64_t samples(data::Split split, Counted how) const override;
     std::vector<data::Field> batch_fields(data::Split, std::int64_t samples) const override {
         return open(data::Split::train)->fields(samples);
     }
 
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    Rate rate(const schedule::RunPlan& plan) const override;
+    graph::Graph graph(GraphUse use, const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(options::Command) const override { return {{"Data", "64 points"}}; }
+
 private:
     const options::Settings& settings_;
     const backend::Backend& backend_;
+    TaskTraits traits_{.loss = "error"};
 };
 
 }  // namespace cnntrain::run::testing

@@ -27,7 +27,7 @@ struct Reports {
         const options::Settings& settings = arguments.settings;
         const ImageClassification task(arguments, *backend, 1);
         const auto fields = task.batch_fields(data::Split::train, placement(settings, *backend).samples);
-        const graph::Graph graph = task.training_graph(fields);
+        const graph::Graph graph = task.graph(GraphUse::training, fields);
         const backend::CompileRequest request = training_request(graph, settings, fields, 1);
         described = backend->describe(request).value();
         run = backend->compile(request)->report();
@@ -57,7 +57,7 @@ TEST(Description, OfAGraphBeyondTheMachineTakesNoMemory) {
     const auto backend = backend::make_cpu_backend();
     const ImageClassification task(arguments, *backend, 1);
     const auto fields = task.batch_fields(data::Split::train, 100000);
-    const graph::Graph graph = task.training_graph(fields);
+    const graph::Graph graph = task.graph(GraphUse::training, fields);
     const std::uint64_t before = resident_bytes();
     const auto report = backend->describe(training_request(graph, arguments.settings, fields, 1));
     EXPECT_GT(report->arena_bytes, 10'000'000'000U);
@@ -133,8 +133,8 @@ TEST(Checkpoints, HaveTheSizesOfTheFiles) {
         const auto backend = backend::make_cpu_backend();
         const ImageClassification task(arguments, *backend, 1);
         const options::Settings& settings = arguments.settings;
-        const graph::Graph graph =
-            task.training_graph(task.batch_fields(data::Split::train, placement(settings, *backend).samples));
+        const graph::Graph graph = task.graph(
+            GraphUse::training, task.batch_fields(data::Split::train, placement(settings, *backend).samples));
         const CheckpointTotal total = checkpoint_total(graph, settings, task.plan(160));
         EXPECT_EQ(total.bytes, tensor_bytes(files, "run/ckpt-40.safetensors")) << options;
         EXPECT_EQ(total.best_bytes, tensor_bytes(files, "run/ckpt-best.safetensors")) << options;

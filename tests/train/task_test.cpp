@@ -74,7 +74,7 @@ TEST(OwnTask, ItsColumnsReadOutputsOfItsGraphs) {
         parse("--dataset cifar-10 --generated-data --model-size 8 --backend ref --micro-batch-size 8");
     const auto backend = make_backend(arguments.settings.run.backend);
     const PointFitting task(arguments.settings, *backend);
-    const graph::Graph graph = task.evaluation_graph(task.batch_fields(data::Split::train, 8));
+    const graph::Graph graph = task.graph(GraphUse::evaluation, task.batch_fields(data::Split::train, 8));
     check_columns(graph, task.columns().validation);
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { check_columns(graph, {{.name = "hits", .output = "hit"}}); }),
                 HasSubstr("'hit'"));

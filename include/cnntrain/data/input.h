@@ -15,26 +15,23 @@
 
 namespace cnntrain::data {
 
-class InputData {
+class InputData : public Samples {
 public:
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     InputData(const InputSettings& settings, Split split);
 
     /// Number of samples counted in the files; for generated and synthetic data, the published count.
-    std::int64_t samples() const { return samples_; }
-    Origin origin() const;
-    std::string unused_files() const { return dataset_ ? dataset_->unused_files() : ""; }
+    std::int64_t count() const override { return samples_; }
+    Origin origin() const override;
+    std::string unused_files() const override { return dataset_ ? dataset_->unused_files() : ""; }
     /// The number of images of each class 0..classes-1, for real data. Of TFRecords, it reads all.
     std::vector<std::int64_t> class_sizes(std::int64_t classes) const;
-    std::string describe(std::int64_t index) const;  // Dataset::describe()
+    std::string describe(std::int64_t index) const override;  // Dataset::describe()
     /// Dataset::name() of all samples; empty if they have none.
-    std::vector<std::string> names() const;
-    /// Fields of the stream's micro-batches.
-    std::vector<Field> fields(std::int64_t micro_batch) const;
+    std::vector<std::string> names() const override;
+    std::vector<Field> fields(std::int64_t micro_batch) const override;
 
-    /// The split's stream: endless training batches for Split::train, sweeps over the data for Split::validation. Sets
-    /// `settings.feed` and `settings.seed`.
-    std::unique_ptr<Stream> stream(LoaderSettings settings) const;
+    std::unique_ptr<Stream> stream(const LoaderSettings& settings) const override;
 
 private:
     InputSettings settings_;

@@ -68,6 +68,26 @@ struct LoaderSettings {
     std::shared_ptr<Timeline> timeline = {};               // records what the workers do; null: nothing is recorded
 };
 
+/// The opened and validated data of one split.
+class Samples {
+public:
+    virtual ~Samples() = default;
+    virtual std::int64_t count() const = 0;
+    /// Checkpoints record it: a run goes on with the data that it began with.
+    virtual Origin origin() const = 0;
+    /// A table (CSV) of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
+    /// The files of the samples in the order of a sweep; empty if samples have no files of their own.
+    virtual std::vector<std::string> names() const { return {}; }
+    /// The fields of a micro-batch, for which graphs are built.
+    virtual std::vector<Field> fields(std::int64_t micro_batch) const = 0;
+    /// A stream of endless training batches for Split::train, of sweeps over the data for Split::validation. It sets
+    /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
+    virtual std::unique_ptr<Stream> stream(const LoaderSettings& settings) const = 0;
+    /// The place of a sample, as messages and lists name it.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
+};
+
 /// The ring that a Loader allocates: the batches ahead of the consumer, one being filled, and one that the consumer
 /// holds.
 struct RingSize {

@@ -27,12 +27,6 @@ public:
     explicit ErrorOfAll(const Error& error) : Error(error) {}
 };
 
-// Names of the validation columns that EstimatorReport and Task::metric() read.
-inline constexpr const char* kTop1Column = "val_acc";
-inline constexpr const char* kTop5Column = "val_top5_acc";
-inline constexpr const char* kValidationLossColumn = "val_loss";
-inline constexpr const char* kBalancedColumn = "balanced_acc";
-
 /// Makes a validation also print the lines of TensorFlow's Estimator. Their loss includes weight_decay / 2 times the
 /// sum of squared weights, without those of norms.
 struct EstimatorReport {

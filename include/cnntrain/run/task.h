@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
@@ -27,25 +27,7 @@
 
 namespace cnntrain::run {
 
-/// The opened and validated data of one split.
-class Samples {
-public:
-    virtual ~Samples() = default;
-    virtual std::int64_t count() const = 0;
-    /// Checkpoints record it: a run goes on with the data that it began with.
-    virtual data::Origin origin() const = 0;
-    /// A table (CSV) of the files among the data that are not used; "" if there are none.
-    virtual std::string unused_files() const { return ""; }
-    /// The files of the samples in the order of a sweep; empty if samples have no files of their own.
-    virtual std::vector<std::string> names() const { return {}; }
-    /// The fields of a micro-batch, for which graphs are built.
-    virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
-    /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
-    /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
-    virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
-    /// The place of a sample, as messages and lists name it.
-    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
-};
+using data::Samples;
 
 /// The learning rate as recorded in MLPerf's log.
 struct MlperfRate {
@@ -68,6 +50,8 @@ struct MlperfBenchmark {
 /// A task's description of itself.
 struct TaskDescription {
     std::string model;                                 // used in file names: "resnet50"
+    std::string run_name = {};                         // begins the name of a new run's folder
+    bool tags_run_name = true;                         // a tag follows, which distinguishes runs with equal settings
     std::string title = {};                            // shown to users: "resnet 50"
     std::string details = {};                          // printed after the title: "batch norm"
     std::string update = "iteration";                  // name of a weight update in messages
@@ -84,6 +68,32 @@ struct TaskDescription {
     std::optional<MlperfBenchmark> mlperf = {};            // empty: MLPerf has no such benchmark
 };
 
+/// A line of a dry run.
+struct Topic {
+    std::string name;
+    std::string text;
+};
+
+/// The graphs of a task. training: one whole weight update, with everything the options ask for; with_update() in
+/// compile_request.h derives it from a forward graph. Others are forward only: evaluation with the outputs that the
+/// columns of validation and inference read, classes with the output kLogits, [N,C] (tasks that are Classifiers), words
+/// with nn::kWordScores (WordPredictors).
+enum class GraphUse : std::uint8_t { training, evaluation, classes, words };
+
+/// The learning rate of a training run.
+struct Rate {
+    std::function<double(std::int64_t)> at;  // of HostStep::lr_iteration
+    std::vector<Topic> topics;               // optimiser and learning rate, for users
+};
+
+/// Samples that are counted before the data are opened. published: those of the published set; reads no file. used: those
+/// that a run uses: counted in its files if they exist, otherwise as published. Error(data) if the files are damaged.
+enum class Counted : std::uint8_t { published, used };
+
+/// A row for the console.
+using PrintedRow =
+    std::variant<const metrics::TrainingRow*, const metrics::ValidationRow*, const metrics::InferenceRow*>;
+
 /// Permitted differences between the network and the checkpoint with which a training begins. Parts are given by the
 /// first words of their variables' names.
 struct FirstWeights {
@@ -94,6 +104,32 @@ struct FirstWeights {
     /// compared.
     std::vector<std::string> classes = {};
     bool classes_first = false;  // the last layer's weight is [C,F], not [...,F,C]
+};
+
+// Names of the validation columns by which weights are compared, and that EstimatorReport reads.
+inline constexpr const char* kTop1Column = "val_acc";
+inline constexpr const char* kTop5Column = "val_top5_acc";
+inline constexpr const char* kValidationLossColumn = "val_loss";
+inline constexpr const char* kBalancedColumn = "balanced_acc";
+
+/// Facts about a task that do not depend on its data.
+struct TaskTraits {
+    /// The output whose sum is the loss. Training has diverged if it is not finite.
+    std::string loss;
+    /// The columns of validation whose sum is a result by which weights are compared.
+    std::map<Metric, std::vector<std::string>> metrics = {{Metric::accuracy, {kTop1Column}},
+                                                          {Metric::balanced_accuracy, {kBalancedColumn}},
+                                                          {Metric::top_5, {kTop5Column}},
+                                                          {Metric::loss, {kValidationLossColumn}}};
+    /// False if all samples are generated: results on them are meaningless, and few samples serve as well as many.
+    bool has_real_data = true;
+    /// The number of weight updates in a checkpoint minus the number in its name. The first checkpoint's number is
+    /// always 0.
+    std::int64_t checkpoint_lag = 0;
+    /// True if training that starts from a checkpoint's weights also loads its optimiser state, if present.
+    bool takes_over_optimiser = false;
+    /// Without the classes, which are class_names().
+    FirstWeights first_weights = {};
 };
 
 // Sums that a validation with counts of classes adds to those of the graph's outputs.
@@ -111,12 +147,6 @@ class Task;
 /// rows.
 std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
 
-/// A line of a dry run.
-struct Topic {
-    std::string name;
-    std::string text;
-};
-
 /// A task that assigns each sample one of C classes. `inference` without --iterations needs one.
 class Classifier {
 public:
@@ -129,8 +159,6 @@ public:
         std::vector<std::int64_t> rows = {};  // of the samples in their file, from 1; empty: they are not rows of one
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
-    /// A graph with output kLogits, [N,C].
-    virtual graph::Graph classifying_graph(const std::vector<data::Field>& fields) const = 0;
     /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
 
@@ -148,8 +176,6 @@ public:
 class WordPredictor {
 public:
     virtual ~WordPredictor() = default;
-    /// An evaluation graph with output nn::kWordScores.
-    virtual graph::Graph words_graph(const std::vector<data::Field>& fields) const = 0;
     /// The split on which predictions are shown: validation where there is one.
     virtual data::Split words_split() const = 0;
 };
@@ -161,66 +187,43 @@ class Task {
 public:
     virtual ~Task() = default;
 
+    virtual const TaskTraits& traits() const = 0;
     virtual const metrics::Columns& columns() const = 0;
-    /// A result of a validation, by which weights are compared; empty if its rows do not have it. By default, the
-    /// columns of runs.h.
-    virtual std::optional<double> metric(Metric metric, const metrics::ValidationRow& row) const;
-    /// The output whose sum is the loss. Training has diverged if it is not finite.
-    virtual std::string loss() const = 0;
-    /// The text of a row for the console.
-    virtual std::string printed(const metrics::TrainingRow& row) const = 0;
-    virtual std::string printed(const metrics::ValidationRow& row) const = 0;
-    virtual std::string printed(const metrics::InferenceRow& row) const = 0;
-
     virtual TaskDescription description() const = 0;
-    /// Name of a new run's folder; `tag` distinguishes runs with equal settings.
-    virtual std::string run_name(std::string_view tag) const = 0;
+    /// The text of a row for the console.
+    virtual std::string printed(const PrintedRow& row) const = 0;
 
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
-    /// False if all samples are generated: results on them are meaningless, and few samples serve as well as many.
-    virtual bool has_real_data() const = 0;
-    /// Number of samples in the published set; reads no file.
-    virtual std::int64_t published_samples(data::Split split) const = 0;
-    /// Number of samples that a run uses: counted in its files if they exist, otherwise those of the published set.
-    /// Used for planning before the data are opened. Throws Error(data) if the files are damaged.
-    virtual std::int64_t used_samples(data::Split split) const = 0;
-
-    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples. Throws Error(usage) like
-    /// schedule::make_run_plan().
-    virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
-    /// The learning rate as a function of HostStep::lr_iteration.
-    virtual std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const = 0;
-    /// The number of weight updates in a checkpoint minus the number in its name. The first checkpoint's number is
-    /// always 0.
-    virtual std::int64_t checkpoint_lag() const { return 0; }
-    /// True if training that starts from a checkpoint's weights also loads its optimiser state, if present.
-    virtual bool takes_over_optimiser() const { return false; }
-    virtual FirstWeights first_weights() const { return {}; }
-    /// Names of the classes by number, with which checkpoints are saved; empty: classes have numbers only. Reads the
-    /// data.
-    virtual std::vector<std::string> class_names() const { return {}; }
-
-    /// The graph of one whole weight update, with everything the options ask for; with_update() in compile_request.h
-    /// derives it from a forward graph. `fields`: Samples::fields().
-    virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
-    /// Forward only, with the outputs that the columns of validation and inference read.
-    virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
-
-    /// Model, data and input of the command, for a dry run.
-    virtual std::vector<Topic> dry_run_topics(options::Command command) const = 0;
-    /// Optimiser and learning rate of a training run.
-    virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
+    virtual std::int64_t samples(data::Split split, Counted how) const = 0;
     /// Samples::fields() of a split that need not be there; reads no file.
     virtual std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const = 0;
     /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
     /// default the memory of a Loader and an index of its samples.
     virtual std::uint64_t input_bytes(const data::LoaderSettings& loader) const;
+    /// Names of the classes by number, with which checkpoints are saved; empty: classes have numbers only. Reads the
+    /// data.
+    virtual std::vector<std::string> class_names() const { return {}; }
 
+    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples. Throws Error(usage) like
+    /// schedule::make_run_plan().
+    virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
+    virtual Rate rate(const schedule::RunPlan& plan) const = 0;
+    /// `fields`: Samples::fields().
+    virtual graph::Graph graph(GraphUse use, const std::vector<data::Field>& fields) const = 0;
+    /// Model, data and input of the command, for a dry run.
+    virtual std::vector<Topic> dry_run_topics(options::Command command) const = 0;
+
+    /// A result of a validation, by which weights are compared; empty if its rows do not have it.
+    std::optional<double> metric(Metric metric, const metrics::ValidationRow& row) const;
+    bool has_real_data() const { return traits().has_real_data; }
+    /// Name of a new run's folder.
+    std::string run_name(std::string_view tag) const;
+    FirstWeights first_weights() const;
     /// Null if the task assigns no classes.
-    virtual const Classifier* classifier() const { return nullptr; }
+    const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
     /// Null if the task predicts no words.
-    virtual const WordPredictor* word_predictor() const { return nullptr; }
+    const WordPredictor* word_predictor() const { return dynamic_cast<const WordPredictor*>(this); }
 };
 
 /// Form of a pipeline in a task's options, if it is not --pipeline and --pipeline-splits.
@@ -256,7 +259,7 @@ struct TaskRow {
 /// The row as a record for all observers.
 template <typename Row> metrics::Record reported(const Task& task, const Row& row) {
     metrics::Record record = metrics::record(row, task.columns());
-    record.text = task.printed(row);
+    record.text = task.printed(&row);
     return record;
 }
 

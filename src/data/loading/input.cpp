@@ -230,10 +230,10 @@ std::vector<Field> InputData::fields(std::int64_t micro_batch) const {
     return batch_fields(settings_, split_, micro_batch);
 }
 
-std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
-    settings = completed(settings, settings_, split_);
-    if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, settings);
-    return std::make_unique<Loader>(dataset_, settings);
+std::unique_ptr<Stream> InputData::stream(const LoaderSettings& settings) const {
+    const LoaderSettings whole = completed(settings, settings_, split_);
+    if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, whole);
+    return std::make_unique<Loader>(dataset_, whole);
 }
 
 std::vector<Field> batch_fields(const InputSettings& settings, Split split, std::int64_t micro_batch) {

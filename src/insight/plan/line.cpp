@@ -77,7 +77,8 @@ NetworkOfLine network_of_line(const run::TaskRow& row, const options::ParseResul
     const std::unique_ptr<run::Task> task = row.make(unsplit(arguments), backend, 0);
     const std::vector<data::Field> fields =
         task->batch_fields(data::Split::train, run::placement(settings, backend).samples);
-    NetworkOfLine result{FunctionNames(row.functions(settings), row.scopes), task->training_graph(fields), {}, {}};
+    NetworkOfLine result{
+        FunctionNames(row.functions(settings), row.scopes), task->graph(run::GraphUse::training, fields), {}, {}};
     PlannedNetwork& network = result.network;
     network.threads = run::compute_threads(settings.run);
     network.lanes = settings.training.lanes;

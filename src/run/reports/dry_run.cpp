@@ -53,7 +53,7 @@ public:
           begin_(begin) {
         if (!settings_.main.trains) return;
         placement_ = placement(settings_, backend);
-        plan_ = task_.plan(task_.used_samples(data::Split::train));
+        plan_ = task_.plan(task_.samples(data::Split::train, Counted::used));
         checkpoint_count_ = plan_->checkpoint_count();
     }
 
@@ -98,7 +98,7 @@ private:
                                                           : "less than an iteration") +
                            "; a log line every " + std::to_string(plan.log_freq) + ", host steps of " +
                            std::to_string(plan.iterations_per_host_step));
-        for (const Topic& topic : task_.rate_topics(plan))
+        for (const Topic& topic : task_.rate(plan).topics)
             line(topic.name, topic.text);
         const std::string none = "none";
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
@@ -147,11 +147,12 @@ private:
     std::string initial_weights(const std::string& given) const {
         const FileSystem& files = posix_files();
         const std::string path = weights::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
-        const graph::Graph graph = task_.training_graph(task_.batch_fields(data::Split::train, placement_.samples));
+        const graph::Graph graph =
+            task_.graph(GraphUse::training, task_.batch_fields(data::Split::train, placement_.samples));
         weights::Checkpoint read = first_checkpoint(files, path, settings_);
         const CompletedWeights first =
             completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0, path);
-        const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);
+        const bool with_state = task_.traits().takes_over_optimiser && holds_slots(graph, first.checkpoint);
         if (with_state) {
             weights::match(variables(graph), first.checkpoint, path);
         } else {
@@ -166,8 +167,8 @@ private:
         std::vector<std::int64_t> first;
         for (auto step = plan.next_checkpoint(0); step && first.size() < kShown;
              step = plan.next_checkpoint(step->end()))
-            first.push_back(step->end() - task_.checkpoint_lag());
-        return some_of(first, checkpoint_count_, plan.iterations - task_.checkpoint_lag());
+            first.push_back(step->end() - task_.traits().checkpoint_lag);
+        return some_of(first, checkpoint_count_, plan.iterations - task_.traits().checkpoint_lag);
     }
 
     bool on_ipus() const { return settings_.run.backend == backend::BackendKind::ipu; }
@@ -227,7 +228,7 @@ private:
 
     std::string validation_batches() const {
         const schedule::ValidationPlan plan = schedule::make_validation_plan(
-            task_.used_samples(data::Split::validation), settings_.training.micro_batch_size);
+            task_.samples(data::Split::validation, Counted::used), settings_.training.micro_batch_size);
         return std::to_string(plan.batches) + " batches of " + std::to_string(plan.batch);
     }
 
@@ -274,7 +275,7 @@ private:
     /// Disk, memory and time of a training.
     void resources(const schedule::RunPlan& plan) {
         const std::vector<data::Field> fields = task_.batch_fields(data::Split::train, placement_.samples);
-        const graph::Graph graph = task_.training_graph(fields);
+        const graph::Graph graph = task_.graph(GraphUse::training, fields);
         CheckpointTotal checkpoints = checkpoint_total(graph, settings_, plan);
         if (solves_only()) checkpoints.written = 1;
         line("Disk", "checkpoints: " + checkpoint_text(checkpoints));

@@ -558,7 +558,7 @@ std::vector<Topic> training_topics(const Task& task, const options::Settings& se
     topics.push_back({"Length", counted(plan.iterations, task.description().update) + " of " +
                                     batch_text(settings, plan, unit) + ", " + short_text(plan.epochs) + " epochs"});
     if (plan.iterations > 0) {
-        for (const Topic& topic : task.rate_topics(plan)) {
+        for (const Topic& topic : task.rate(plan).topics) {
             const bool is_table = topic.name == "Rates";
             if (!is_table) topics.push_back(topic);
         }

@@ -318,7 +318,7 @@ void classify(const Work& work, const Classifier& classifier, const SamplePredic
     const auto samples = classifier.in_order(data::Split::validation, /*augmented=*/false);
     const Sweep sweep(*samples, work.backend, work.settings, work.host, how.most_samples);
     ClassRows rows(*samples, std::string(classifier.label_field()), how.most_pictures);
-    sweep.run(classifier.classifying_graph(sweep.fields()), work.seed, how.checkpoint, kLogits,
+    sweep.run(work.task.graph(GraphUse::classes, sweep.fields()), work.seed, how.checkpoint, kLogits,
               work.task.columns().unit, work.observers, [&](const BatchCopy& batch, const HostTensor& logits) {
                   rows.add(batch, logits);
                   return true;
@@ -335,7 +335,7 @@ void predict_words(const Work& work, const WordPredictor& predictor, const Sampl
     const auto samples = work.task.open(split);
     const Sweep sweep(*samples, work.backend, work.settings, work.host, 0);
     json sequences = json::array();
-    sweep.run(predictor.words_graph(sweep.fields()), work.seed, how.checkpoint, std::string(nn::kWordScores),
+    sweep.run(work.task.graph(GraphUse::words, sweep.fields()), work.seed, how.checkpoint, std::string(nn::kWordScores),
               work.task.columns().unit, work.observers, [&](const BatchCopy& batch, const HostTensor& scores) {
                   add_sequences(batch, scores, sweep.in_batch(), how.most_sequences, sequences);
                   return sequences.size() < how.most_sequences;

@@ -232,7 +232,7 @@ std::string summary_training(const options::Settings& settings) {
     return out.str();
 }
 
-std::string image_run_name(const options::Settings& settings, std::string_view random) {
+std::string image_run_name(const options::Settings& settings) {
     const run::TrainingSettings& training = settings.training;
     const nn::FamilyInfo family = nn::family_info(image_settings(settings).model.family);
     const bool replicas_first = family.run_name == nn::RunNameStyle::replicas_first;
@@ -252,7 +252,7 @@ std::string image_run_name(const options::Settings& settings, std::string_view r
         if (settings.device.stochastic_rounding == backend::StochasticRounding::off) result += "_noSR";
     }
     if (settings.logging.name_suffix) result += "_" + *settings.logging.name_suffix;
-    return result + "_" + std::string(random);
+    return result;
 }
 
 std::vector<run::Topic> image_rate_topics(const options::Settings& settings, const schedule::RunPlan& plan) {

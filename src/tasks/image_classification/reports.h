@@ -9,8 +9,8 @@
 
 namespace cnntrain::tasks {
 
-/// Name of a run's folder, such as `RN20_bs32_BN_16.16_3S9`. `random`: three random characters in [A-Z0-9].
-std::string image_run_name(const options::Settings& settings, std::string_view random);
+/// TaskDescription::run_name, such as `RN20_bs32_BN_16.16`.
+std::string image_run_name(const options::Settings& settings);
 
 // Parts of the summary.
 std::string summary_head(const options::ParseResult& arguments);

@@ -31,25 +31,6 @@ const data::DatasetInfo& info_of(const options::Settings& settings) {
     return data::dataset_info(image_settings(settings).data.dataset);
 }
 
-/// An opened split with its settings.
-class ImageSamples final : public Samples {
-public:
-    ImageSamples(const data::InputSettings& settings, data::Split split) : data_(settings, split) {}
-
-    std::int64_t count() const override { return data_.samples(); }
-    data::Origin origin() const override { return data_.origin(); }
-    std::string unused_files() const override { return data_.unused_files(); }
-    std::string describe(std::int64_t index) const override { return data_.describe(index); }
-    std::vector<std::string> names() const override { return data_.names(); }
-    std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
-    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
-        return data_.stream(settings);
-    }
-
-private:
-    data::InputData data_;
-};
-
 /// `during_training`: of validations during training, which have more.
 metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
@@ -88,26 +69,7 @@ std::int64_t views_in(const std::vector<data::Field>& batch) {
     return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
-bool measures_requests(const options::Settings& settings, options::Command command) {
-    return command == options::Command::inference && settings.training.iterations;
-}
-
-}  // namespace
-
-ImageClassification::ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend,
-                                         std::uint64_t seed)
-    : arguments_(arguments), backend_(backend), seed_(seed) {}
-
-const metrics::Columns& ImageClassification::columns() const {
-    if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
-    return *columns_;
-}
-
-std::string ImageClassification::loss() const {
-    return std::string(nn::kLoss);
-}
-
-std::string ImageClassification::printed(const metrics::TrainingRow& row) const {
+std::string text_of(const metrics::TrainingRow& row) {
     return formatted(
         "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
         "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
@@ -116,24 +78,52 @@ std::string ImageClassification::printed(const metrics::TrainingRow& row) const 
 }
 
 /// The line of the top-5 accuracy must not contain "accuracy:", by which programs find the top-1 accuracy.
-std::string ImageClassification::printed(const metrics::ValidationRow& row) const {
+std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
     std::string line = formatted(
         "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
         row.val_time, row.latency);
-    const auto top_5 = metrics::result_of(row, columns(), run::kTop5Column);
+    const auto top_5 = metrics::result_of(row, task.columns(), run::kTop5Column);
     if (top_5) line += formatted("\nValidation top-5: %6.3f %% [%s]", *top_5, row.name.c_str());
-    return line + run::balanced_accuracy_line(*this, row);
+    return line + run::balanced_accuracy_line(task, row);
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.
-std::string ImageClassification::printed(const metrics::InferenceRow& row) const {
+std::string text_of(const metrics::InferenceRow& row) {
     return formatted(
         "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
         "latency avg: %8.4f ms: %6.3f%%",
         row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second, row.inference_time,
         row.latencies.mean, row.results.at(0));
+}
+
+bool measures_requests(const options::Settings& settings, options::Command command) {
+    return command == options::Command::inference && settings.training.iterations;
+}
+
+}  // namespace
+
+ImageClassification::ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend,
+                                         std::uint64_t seed)
+    : arguments_(arguments),
+      backend_(backend),
+      seed_(seed),
+      traits_{.loss = std::string(nn::kLoss),
+              .has_real_data = own().data.kind == data::DataKind::real,
+              // The last layer depends on the classes.
+              .first_weights = {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {}
+
+const metrics::Columns& ImageClassification::columns() const {
+    if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
+    return *columns_;
+}
+
+std::string ImageClassification::printed(const run::PrintedRow& row) const {
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
+        return text_of(**evaluated, *this);
+    return text_of(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription ImageClassification::description() const {
@@ -146,6 +136,7 @@ TaskDescription ImageClassification::description() const {
     if (!chosen.empty()) facts["chosen_by_number_of_photos"] = chosen;
     return {
         .model = family + own().model.size,
+        .run_name = image_run_name(settings()),
         .title = family + " " + own().model.size,
         .details = own().model.norm == nn::NormKind::batch ? "batch norm"
                                                            : "group norm of " + std::to_string(own().model.groups),
@@ -161,15 +152,6 @@ TaskDescription ImageClassification::description() const {
         .arguments = std::move(facts),
         .mlperf = mlperf_benchmark(arguments_),
     };
-}
-
-std::string ImageClassification::run_name(std::string_view tag) const {
-    return image_run_name(settings(), tag);
-}
-
-/// The last layer depends on the classes.
-run::FirstWeights ImageClassification::first_weights() const {
-    return {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}, .classes = class_names()};
 }
 
 std::vector<std::string> ImageClassification::class_names() const {
@@ -197,21 +179,17 @@ void ImageClassification::check_classes() const {
 
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
     check_classes();
-    return std::make_unique<ImageSamples>(data_settings(settings(), backend_, seed_), split);
+    return std::make_unique<data::InputData>(data_settings(settings(), backend_, seed_), split);
 }
 
-bool ImageClassification::has_real_data() const {
-    return own().data.kind == data::DataKind::real;
-}
-
-std::int64_t ImageClassification::published_samples(data::Split split) const {
+std::int64_t ImageClassification::published(data::Split split) const {
     const data::DatasetInfo& info = info_of(settings());
     const std::int64_t images = split == data::Split::train ? info.train_images : info.validation_images;
     return images > 0 || split == data::Split::validation ? images : count_in_files(split).samples;
 }
 
-std::int64_t ImageClassification::used_samples(data::Split split) const {
-    return used(split).samples;
+std::int64_t ImageClassification::samples(data::Split split, run::Counted how) const {
+    return how == run::Counted::published ? published(split) : used(split).samples;
 }
 
 const ImageClassification::Count& ImageClassification::used(data::Split split) const {
@@ -219,7 +197,7 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
     if (found != used_.end()) return found->second;
     const bool in_records = info_of(settings()).format == data::ImageFormat::records;
     const bool share = has_real_data() && split == data::Split::train && in_records;
-    const std::int64_t published = published_samples(split);
+    const std::int64_t published = this->published(split);
     const std::int64_t percent = share ? own().data.percentage_to_use : 100;
     Count count{data::used_share(published, percent), Known::published};
     std::error_code failed;
@@ -245,11 +223,11 @@ schedule::RunPlan ImageClassification::plan(std::int64_t samples) const {
     return run::run_plan(settings(), samples);
 }
 
-std::function<double(std::int64_t)> ImageClassification::learning_rate(const schedule::RunPlan& plan) const {
+run::Rate ImageClassification::rate(const schedule::RunPlan& plan) const {
     const optim::LearningRateSettings& rate = own().learning_rate;
     const optim::LearningRate schedule(rate, optim::base_learning_rate(rate, plan.global_batch), plan.iterations,
                                        plan.epochs);
-    return [schedule](std::int64_t iteration) { return schedule.at(iteration); };
+    return {[schedule](std::int64_t iteration) { return schedule.at(iteration); }, image_rate_topics(settings(), plan)};
 }
 
 /// Read once. A plan of a run whose data are elsewhere has no weights, which change no shape.
@@ -264,18 +242,11 @@ const std::vector<double>& ImageClassification::class_weights() const {
     return class_weights_ ? *class_weights_ : none;
 }
 
-graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
-    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages), class_weights());
-}
-
-graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
-                                   /*with_logits=*/false, views_in(fields));
-}
-
-graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
-                                   /*with_logits=*/true, views_in(fields));
+graph::Graph ImageClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
+    const TensorDesc& images = data::field_desc(fields, data::kImages);
+    if (use == run::GraphUse::training) return training_graph(settings(), backend_, images, class_weights());
+    return evaluation_graph(settings(), backend_, images, /*with_logits=*/use == run::GraphUse::classes,
+                            views_in(fields));
 }
 
 run::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {
@@ -290,17 +261,13 @@ std::unique_ptr<Samples> ImageClassification::in_order(data::Split split, bool a
     input.mixing = {};
     input.augmentation = augmented ? input.augmentation : data::AugmentationSettings{};
     input.test_time_flip = false;
-    return std::make_unique<ImageSamples>(input, split);
+    return std::make_unique<data::InputData>(input, split);
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(options::Command command) const {
     std::vector<Topic> topics = {model_topic(), data_topic(command)};
     if (has_real_data()) topics.push_back(input_topic(command));
     return topics;
-}
-
-std::vector<Topic> ImageClassification::rate_topics(const schedule::RunPlan& plan) const {
-    return image_rate_topics(settings(), plan);
 }
 
 std::vector<data::Field> ImageClassification::batch_fields(data::Split split, std::int64_t samples) const {
@@ -313,15 +280,15 @@ std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loade
     const data::DatasetInfo& info = info_of(settings());
     const std::uint64_t ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), data::Split::train, loader).bytes;
-    const std::int64_t training = used_samples(data::Split::train);
+    const std::int64_t training = used(data::Split::train).samples;
     if (info.any_image_size) return ring + run::index_bytes(training);
-    const std::int64_t images = training + (settings().validation.enabled ? used_samples(data::Split::validation) : 0);
+    const std::int64_t images = training + (settings().validation.enabled ? used(data::Split::validation).samples : 0);
     constexpr std::int64_t kColours = 3;
     return ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
 }
 
 Topic ImageClassification::model_topic() const {
-    const graph::Graph graph = evaluation_graph(batch_fields(data::Split::train, 1));
+    const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::train, 1));
     const double flops = nn::forward_flops(graph);
     const TaskDescription description = this->description();
     return {"Model", description.title + ", " + description.details + ", " +

@@ -28,37 +28,25 @@ public:
     /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the images' order and augmentation.
     ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
+    const run::TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override;
-    std::string loss() const override;
-    std::string printed(const metrics::TrainingRow& row) const override;
-    std::string printed(const metrics::ValidationRow& row) const override;
-    std::string printed(const metrics::InferenceRow& row) const override;
-
     TaskDescription description() const override;
-    std::string run_name(std::string_view tag) const override;
-    run::FirstWeights first_weights() const override;
-    std::vector<std::string> class_names() const override;
+    std::string printed(const run::PrintedRow& row) const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;
-    bool has_real_data() const override;
-    std::int64_t published_samples(data::Split split) const override;
-    std::int64_t used_samples(data::Split split) const override;
-
-    schedule::RunPlan plan(std::int64_t samples) const override;
-    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
-
-    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
-    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
-    std::vector<Topic> dry_run_topics(options::Command command) const override;
-    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::int64_t samples(data::Split split, run::Counted how) const override;
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     std::uint64_t input_bytes(const data::LoaderSettings& loader) const override;
+    std::vector<std::string> class_names() const override;
 
-    const Classifier* classifier() const override { return this; }
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    run::Rate rate(const schedule::RunPlan& plan) const override;
+    graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(options::Command command) const override;
+
     /// The validation split if --data-dir is the folder of a data set; otherwise the JPEG and PNG files in that folder,
     /// or the one file that it names.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
-    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
@@ -71,6 +59,7 @@ private:
         std::int64_t samples = 0;
         Known how = Known::published;
     };
+    std::int64_t published(data::Split split) const;
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
     const std::vector<double>& class_weights() const;
@@ -86,6 +75,7 @@ private:
     const ImageSettings& own() const { return image_settings(settings()); }
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    run::TaskTraits traits_;
     mutable std::map<data::Split, Count> used_;  // set once counted
     mutable std::optional<std::vector<double>> class_weights_;
     /// Set once asked for: the data may say how many classes there are.

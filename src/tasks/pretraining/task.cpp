@@ -46,46 +46,32 @@ public:
     /// ones.
     Pretraining(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
+    const run::TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override { return columns_; }
-    /// The loss is the sum of both losses; the accuracy is that of masked words.
-    std::optional<double> metric(run::Metric metric, const metrics::ValidationRow& row) const override;
-    std::string loss() const override;
-    std::string printed(const metrics::TrainingRow& row) const override;
-    std::string printed(const metrics::ValidationRow& row) const override;
-    std::string printed(const metrics::InferenceRow& row) const override;
-
     TaskDescription description() const override;
-    /// "pretraining_lamb_20221003_113835.123", with the local time; "pretraining_evaluation_20221003_113835.123" for an
-    /// evaluation.
-    std::string run_name(std::string_view tag) const override;
+    std::string printed(const run::PrintedRow& row) const override;
 
     /// Split::validation reads --valid-file.
     std::unique_ptr<Samples> open(data::Split split) const override;
-    bool has_real_data() const override;
-    std::int64_t published_samples(data::Split split) const override;
-    std::int64_t used_samples(data::Split split) const override;
+    std::int64_t samples(data::Split split, run::Counted how) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
     /// An epoch is `samples` / --duplicate-factor.
     schedule::RunPlan plan(std::int64_t samples) const override;
-    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
-    std::int64_t checkpoint_lag() const override;
-    bool takes_over_optimiser() const override { return true; }
+    run::Rate rate(const schedule::RunPlan& plan) const override;
+    graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(options::Command command) const override;
 
-    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
-    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
-
-    const run::WordPredictor* word_predictor() const override { return this; }
-    graph::Graph words_graph(const std::vector<data::Field>& fields) const override;
     /// The training text where no other is given.
     data::Split words_split() const override;
-
-    std::vector<Topic> dry_run_topics(options::Command command) const override;
-    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
-    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
 private:
     const options::Settings& settings() const { return arguments_.settings; }
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
+    std::string text_of(const metrics::TrainingRow& row) const;
+    /// "pretraining_lamb_20221003_113835.123", with the local time; "pretraining_evaluation_20221003_113835.123" for an
+    /// evaluation.
+    std::string dated_name() const;
     /// Summary of runs with a number of steps.
     std::string training_summary() const;
     metrics::Position position(const metrics::TrainingRow& row) const;
@@ -98,6 +84,7 @@ private:
     options::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    run::TaskTraits traits_;
     metrics::Columns columns_;
     mutable double steps_per_epoch_ = 0;  // of the last planned training; 0: none
 };
@@ -166,6 +153,12 @@ Pretraining::Pretraining(const options::ParseResult& arguments, const backend::B
     : arguments_(arguments),
       backend_(backend),
       seed_(seed),
+      // The loss is the sum of both losses; the accuracy is that of masked words.
+      traits_{.loss = std::string(nn::kMaskedLoss),
+              .metrics = {{run::Metric::loss, {"mlm_loss", "nsp_loss"}}, {run::Metric::accuracy, {"mlm_acc"}}},
+              .has_real_data = !own().text.generated,
+              .checkpoint_lag = settings().training.device_iterations,
+              .takes_over_optimiser = true},
       columns_(make_columns(samples_at_once(arguments.settings, backend),
                             pretraining_settings(arguments.settings).model.counts_correct,
                             pretraining_settings(arguments.settings).text.packed)) {
@@ -189,19 +182,8 @@ metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
     return {step, steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch};
 }
 
-std::optional<double> Pretraining::metric(run::Metric metric, const metrics::ValidationRow& row) const {
-    const auto column = [&](const char* name) { return metrics::result_of(row, columns_, name); };
-    if (metric == run::Metric::loss) return *column("mlm_loss") + *column("nsp_loss");
-    if (metric == run::Metric::accuracy) return column("mlm_acc");
-    return std::nullopt;
-}
-
-std::string Pretraining::loss() const {
-    return std::string(nn::kMaskedLoss);
-}
-
 /// The format is fixed, including the eight blanks and the % after fractions: programs parse it.
-std::string Pretraining::printed(const metrics::TrainingRow& row) const {
+std::string Pretraining::text_of(const metrics::TrainingRow& row) const {
     const double none = std::numeric_limits<double>::quiet_NaN();
     const auto result = [&](std::size_t column) {
         if (column >= row.results.size()) return none;
@@ -215,7 +197,7 @@ std::string Pretraining::printed(const metrics::TrainingRow& row) const {
         row.samples_per_second, row.it_time, row.total_time);
 }
 
-std::string Pretraining::printed(const metrics::ValidationRow& row) const {
+std::string text_of(const metrics::ValidationRow& row) {
     std::string line = formatted("Validation mlm_loss: %6.4f, nsp_loss: %6.4f", row.results.at(0), row.results.at(1));
     if (row.results.size() > 2) line += formatted(", mlm_acc: %6.5f, nsp_acc: %6.5f", row.results[2], row.results[3]);
     return line + formatted(" [%s] (steps: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f)",
@@ -223,9 +205,16 @@ std::string Pretraining::printed(const metrics::ValidationRow& row) const {
                             row.val_time);
 }
 
-std::string Pretraining::printed(const metrics::InferenceRow& row) const {
+std::string text_of(const metrics::InferenceRow& row) {
     return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
                      row.name.c_str(), row.latencies.mean);
+}
+
+std::string Pretraining::printed(const run::PrintedRow& row) const {
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
+        return tasks::text_of(**evaluated);
+    return tasks::text_of(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription Pretraining::description() const {
@@ -237,6 +226,8 @@ TaskDescription Pretraining::description() const {
          << (own().text.static_mask && !own().text.packed ? "static" : "by position") << '\n';
     TaskDescription result;
     result.model = bert_name(model);
+    result.run_name = dated_name();
+    result.tags_run_name = false;
     result.title = bert_title(model);
     result.details = std::to_string(model.hidden) + " wide";
     result.update = "step";
@@ -271,7 +262,7 @@ std::string Pretraining::training_summary() const {
     return training.str();
 }
 
-std::string Pretraining::run_name(std::string_view /*tag*/) const {
+std::string Pretraining::dated_name() const {
     const Moment now = std::chrono::system_clock::now();
     const std::string how = own().evaluates ? "evaluation" : options::to_string(arguments_.at("optimizer").value);
     return options::to_string(arguments_.at("task").value) + "_" + how + "_" + clock_text("%Y%m%d_%H%M%S", now) +
@@ -291,17 +282,9 @@ std::unique_ptr<Samples> Pretraining::open(data::Split split) const {
     return bert_samples(data::open_pretraining(text(split), seed, threads), split, seed_);
 }
 
-bool Pretraining::has_real_data() const {
-    return !own().text.generated;
-}
-
-/// The originals' assumed number of samples without files.
-std::int64_t Pretraining::published_samples(data::Split /*split*/) const {
-    return 10'000'000;
-}
-
-std::int64_t Pretraining::used_samples(data::Split split) const {
-    return missing_files(split).empty() ? open(split)->count() : published_samples(split);
+std::int64_t Pretraining::samples(data::Split split, run::Counted how) const {
+    constexpr std::int64_t kAssumed = 10'000'000;  // by the original programs, without files
+    return how == run::Counted::used && missing_files(split).empty() ? open(split)->count() : kAssumed;
 }
 
 std::string Pretraining::missing_files(data::Split split) const {
@@ -331,12 +314,8 @@ schedule::RunPlan Pretraining::plan(std::int64_t samples) const {
     return result;
 }
 
-std::function<double(std::int64_t)> Pretraining::learning_rate(const schedule::RunPlan& plan) const {
-    return bert_learning_rate(own(), plan);
-}
-
-std::int64_t Pretraining::checkpoint_lag() const {
-    return settings().training.device_iterations;
+run::Rate Pretraining::rate(const schedule::RunPlan& plan) const {
+    return {bert_learning_rate(own(), plan), bert_rate_topics(arguments_, plan)};
 }
 
 nn::BertRequest Pretraining::request(const std::vector<data::Field>& fields) const {
@@ -352,22 +331,15 @@ nn::BertRequest Pretraining::request(const std::vector<data::Field>& fields) con
     return result;
 }
 
-graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields) const {
+graph::Graph Pretraining::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     nn::BertRequest bert = request(fields);
-    if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
-    const auto sequences = bert.input.sequences > 0 ? 1.0 : static_cast<double>(bert.input.batch);
-    return run::with_update(nn::build_bert_training(bert, ops::op_table()),
-                            {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
-}
-
-graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return graph::apply_rewrites(nn::build_bert_evaluation(request(fields), ops::op_table()),
-                                 backend_.rewrites().evaluation);
-}
-
-graph::Graph Pretraining::words_graph(const std::vector<data::Field>& fields) const {
-    nn::BertRequest bert = request(fields);
-    bert.with_word_scores = true;
+    if (use == run::GraphUse::training) {
+        if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
+        const auto sequences = bert.input.sequences > 0 ? 1.0 : static_cast<double>(bert.input.batch);
+        return run::with_update(nn::build_bert_training(bert, ops::op_table()),
+                                {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
+    }
+    bert.with_word_scores = use == run::GraphUse::words;
     return graph::apply_rewrites(nn::build_bert_evaluation(bert, ops::op_table()), backend_.rewrites().evaluation);
 }
 
@@ -400,13 +372,9 @@ std::vector<Topic> Pretraining::dry_run_topics(options::Command /*command*/) con
         {"Data", sequences}};
     if (const std::string missing = missing_files(split); !missing.empty()) {
         topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are computed for " +
-                                         std::to_string(published_samples(split)) + " sequences"});
+                                         std::to_string(samples(split, run::Counted::published)) + " sequences"});
     }
     return topics;
-}
-
-std::vector<Topic> Pretraining::rate_topics(const schedule::RunPlan& plan) const {
-    return bert_rate_topics(arguments_, plan);
 }
 
 std::vector<data::Field> Pretraining::batch_fields(data::Split split, std::int64_t samples) const {

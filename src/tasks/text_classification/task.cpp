@@ -46,39 +46,26 @@ public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
     TextClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
-    const metrics::Columns& columns() const override;
-    std::string loss() const override;
-    std::string printed(const metrics::TrainingRow& row) const override;
-    std::string printed(const metrics::ValidationRow& row) const override;
-    std::string printed(const metrics::InferenceRow& row) const override;
-
+    const run::TaskTraits& traits() const override { return traits_; }
+    const metrics::Columns& columns() const override { return columns_; }
     TaskDescription description() const override;
-    std::string run_name(std::string_view tag) const override;
+    std::string printed(const run::PrintedRow& row) const override;
 
     /// Split::validation reads --validation-file; without it, --data-dir if the command line of an evaluation has it;
     /// otherwise the held-out share of the training file.
     std::unique_ptr<Samples> open(data::Split split) const override;
-    bool has_real_data() const override { return true; }
-    std::int64_t published_samples(data::Split split) const override;
-    std::int64_t used_samples(data::Split split) const override;
-
-    schedule::RunPlan plan(std::int64_t samples) const override;
-    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
-    /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
-    run::FirstWeights first_weights() const override;
+    std::int64_t samples(data::Split split, run::Counted /*how*/) const override { return texts(split)->size(); }
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
 
-    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
-    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    run::Rate rate(const schedule::RunPlan& plan) const override;
+    graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(options::Command command) const override;
-    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
-    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
-    const Classifier* classifier() const override { return this; }
     /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
-    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
@@ -96,11 +83,16 @@ private:
     Texts texts(data::Split split) const;
     nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
     graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
-    graph::Graph evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const;
+    std::string run_name() const;
 
     options::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
+    run::TaskTraits traits_{
+        .loss = std::string(nn::kLoss),
+        .first_weights = {
+            .may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}, .classes_first = true}};
     metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
@@ -153,15 +145,7 @@ void TextClassification::check_vocabulary() const {
     }
 }
 
-const metrics::Columns& TextClassification::columns() const {
-    return columns_;
-}
-
-std::string TextClassification::loss() const {
-    return std::string(nn::kLoss);
-}
-
-std::string TextClassification::printed(const metrics::TrainingRow& row) const {
+std::string text_of(const metrics::TrainingRow& row) {
     return formatted(
         "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, accuracy: %6.3f %%, "
         "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
@@ -169,24 +153,32 @@ std::string TextClassification::printed(const metrics::TrainingRow& row) const {
         row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
 }
 
-std::string TextClassification::printed(const metrics::ValidationRow& row) const {
+std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
     return formatted(
                "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
                "samples/sec, time: %8.6f)",
                row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
                row.samples_per_second, row.val_time) +
-           run::balanced_accuracy_line(*this, row);
+           run::balanced_accuracy_line(task, row);
 }
 
-std::string TextClassification::printed(const metrics::InferenceRow& row) const {
+std::string text_of(const metrics::InferenceRow& row) {
     return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
                      row.name.c_str(), row.latencies.mean);
+}
+
+std::string TextClassification::printed(const run::PrintedRow& row) const {
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
+        return text_of(**evaluated, *this);
+    return text_of(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription TextClassification::description() const {
     const nn::BertSettings& model = own().model;
     TaskDescription result;
     result.model = bert_name(model);
+    result.run_name = run_name();
     result.title = bert_title(model);
     result.details = std::to_string(model.hidden) + " wide";
     result.identity = {{"model", result.model},
@@ -206,14 +198,14 @@ TaskDescription TextClassification::description() const {
     return result;
 }
 
-std::string TextClassification::run_name(std::string_view tag) const {
+std::string TextClassification::run_name() const {
     const run::TrainingSettings& training = settings().training;
     std::string name = bert_name(own().model) + "_text_bs" + std::to_string(training.micro_batch_size);
     if (training.gradient_accumulation_count > 1)
         name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
     if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
     if (settings().logging.name_suffix) name += "_" + *settings().logging.name_suffix;
-    return name + "_" + std::string(tag);
+    return name;
 }
 
 bool TextClassification::is_on_line(std::string_view key) const {
@@ -271,27 +263,12 @@ std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
     return bert_samples(texts(split), split, seed_);
 }
 
-std::int64_t TextClassification::published_samples(data::Split split) const {
-    return used_samples(split);
-}
-
-std::int64_t TextClassification::used_samples(data::Split split) const {
-    return texts(split)->size();
-}
-
 schedule::RunPlan TextClassification::plan(std::int64_t samples) const {
     return run::run_plan(settings(), samples);
 }
 
-std::function<double(std::int64_t)> TextClassification::learning_rate(const schedule::RunPlan& plan) const {
-    return bert_learning_rate(own(), plan);
-}
-
-run::FirstWeights TextClassification::first_weights() const {
-    return {.may_lack = {std::string(nn::kClassifierScope) + "/"},
-            .may_have = {"cls/"},
-            .classes = class_names(),
-            .classes_first = true};
+run::Rate TextClassification::rate(const schedule::RunPlan& plan) const {
+    return {bert_learning_rate(own(), plan), bert_rate_topics(arguments_, plan)};
 }
 
 std::vector<std::string> TextClassification::class_names() const {
@@ -309,22 +286,22 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     return result;
 }
 
-graph::Graph TextClassification::training_graph(const std::vector<data::Field>& fields) const {
-    nn::BertClassificationRequest bert = request(fields);
-    bert.head_dropout = own().head_dropout;
-    if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
-    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
-                            backend_);
-}
-
 graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
     nn::BertClassificationRequest bert = request(fields);
     bert.marks_logits = with_logits;
     return nn::build_bert_classification_evaluation(bert, ops::op_table());
 }
 
-graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
-    return graph::apply_rewrites(built_graph(fields, with_logits), backend_.rewrites().evaluation);
+graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
+    if (use != run::GraphUse::training) {
+        return graph::apply_rewrites(built_graph(fields, /*with_logits=*/use == run::GraphUse::classes),
+                                     backend_.rewrites().evaluation);
+    }
+    nn::BertClassificationRequest bert = request(fields);
+    bert.head_dropout = own().head_dropout;
+    if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
+    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
+                            backend_);
 }
 
 run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
@@ -339,36 +316,24 @@ std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*
     return bert_samples(texts(split), data::Split::validation, seed_);
 }
 
-graph::Graph TextClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return evaluating_graph(fields, /*with_logits=*/false);
-}
-
-graph::Graph TextClassification::classifying_graph(const std::vector<data::Field>& fields) const {
-    return evaluating_graph(fields, /*with_logits=*/true);
-}
-
 std::string_view TextClassification::label_field() const {
     return nn::kLabels;
 }
 
 std::vector<Topic> TextClassification::dry_run_topics(options::Command command) const {
-    const graph::Graph graph = evaluation_graph(batch_fields(data::Split::train, 1));
+    const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::train, 1));
     const std::vector<std::string> classes = class_names();
     std::string counts;
-    if (command == options::Command::train) counts = std::to_string(used_samples(data::Split::train)) + " training";
+    if (command == options::Command::train) counts = std::to_string(texts(data::Split::train)->size()) + " training";
     if (command != options::Command::train || settings().validation.enabled) {
         counts +=
-            (counts.empty() ? "" : " and ") + std::to_string(used_samples(data::Split::validation)) + " validation";
+            (counts.empty() ? "" : " and ") + std::to_string(texts(data::Split::validation)->size()) + " validation";
     }
     return {{"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
                           std::to_string(nn::parameter_count(graph)) + " parameters, " +
                           formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per text"},
             {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
                          std::to_string(classes.size()) + " classes: " + joined(classes)}};
-}
-
-std::vector<Topic> TextClassification::rate_topics(const schedule::RunPlan& plan) const {
-    return bert_rate_topics(arguments_, plan);
 }
 
 std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/, std::int64_t samples) const {
