@@ -294,12 +294,6 @@ MemoryRates rates_of_memory(Team& team, double cached) {
 
 }  // namespace
 
-MemoryRates measured_memory(int threads) {
-    Team team(threads);
-    const std::vector<CacheLevel> caches = data_caches();
-    return rates_of_memory(team, caches.empty() ? 0 : static_cast<double>(caches.back().bytes_of(threads)));
-}
-
 /// A level is measured with less than it holds, but with more than the levels before it.
 std::vector<MemoryLevel> measured_memory_levels(int threads) {
     Team team(threads);

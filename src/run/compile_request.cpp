@@ -170,8 +170,7 @@ std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
     std::unique_ptr<backend::Backend> backend = available_backend(kind);
     if (backend == nullptr) {
-        throw Error(ErrorKind::unsupported, "this program was built without --backend " +
-                                                std::string(spelling(kind)) +
+        throw Error(ErrorKind::unsupported, "this program was built without --backend " + std::string(spelling(kind)) +
                                                 " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
     }
     return backend;

@@ -66,26 +66,10 @@ TEST(Description, OfAGraphBeyondTheMachineTakesNoMemory) {
 #endif
 }
 
-TEST(Description, CountsTheWorkOfEachStep) {
-    const Reports reports("");
-    double flops = 0;
-    bool has_update = false;
-    for (const backend::StepWork& step : reports.run.work) {
-        EXPECT_GE(step.bytes, 0);
-        if (!step.per_update) flops += step.flops;
-        has_update = has_update || step.per_update;
-    }
-    EXPECT_TRUE(has_update);
-    // Winograd's filtering computes down to a quarter of a convolution's.
-    EXPECT_LT(flops, 1.2 * reports.run.flops_per_micro_batch);
-    EXPECT_GT(flops, 0.25 * reports.run.flops_per_micro_batch);
-}
-
 TEST(Speeds, AreMeasured) {
     const auto products = backend::make_cpu_backend()->measure_products(DType::f32, 1);
     ASSERT_TRUE(products);
     EXPECT_GT(*products, 1e8);
-    EXPECT_GT(measured_memory(1).copying, 1e8);
 }
 
 TEST(Durations, AreReadable) {
@@ -158,7 +142,8 @@ TEST(DryRunEstimate, TellsMemoryTimeAndDisk) {
     const std::string text = dry("--epochs 10 --keep-ckpts 3");
     EXPECT_THAT(text, ContainsRegex("\nDisk: +checkpoints: 11 of [0-9.]+ kB, of which the newest 3 are kept: [0-9]"));
     EXPECT_THAT(text, ContainsRegex("\nMemory: +about [0-9.]+ MB at most: variables [0-9.]+ [kM]B, activations"));
-    EXPECT_THAT(text, ContainsRegex("\nTime: +about [0-9.]+ images/s, [0-9.]+ m?s an update, [0-9.]+ "));
+    EXPECT_THAT(text,
+                ContainsRegex("\nTime: +about [0-9.]+ images/s, [0-9.]+ m?s an update, [0-9.]+ .*32 made-up images"));
     EXPECT_THAT(text, Not(HasSubstr("Long updates")));
     EXPECT_THAT(dry("--ckpts-per-epoch 0"), HasSubstr("checkpoints: none"));
     EXPECT_THAT(dry("--epochs 10 --ema-decay 0.9 --keep-best loss"),

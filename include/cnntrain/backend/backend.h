@@ -81,13 +81,6 @@ struct NamedBytes {
     std::uint64_t bytes = 0;
 };
 
-/// Work of one step of a compiled graph.
-struct StepWork {
-    double flops = 0;         // floating-point operations
-    double bytes = 0;         // of memory that it reads and writes
-    bool per_update = false;  // runs once in a weight update, not in every micro-batch
-};
-
 struct CompileReport {
     double seconds = 0;
     std::vector<Variable> variables;    // in the order of the graph
@@ -106,7 +99,6 @@ struct CompileReport {
     /// original.
     std::vector<NamedBytes> held;
     double flops_per_micro_batch = 0;
-    std::vector<StepWork> work;               // of one micro-batch and of the update; empty: not known
     std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
     /// The layout changes that are left in the steps, with their reasons. Empty where tensors have one layout.
     std::vector<std::string> reorders = {};

@@ -57,8 +57,6 @@ struct MemoryLevel {
     MemoryRates rates = {};
 };
 
-/// Measures memory beyond the caches; takes a tenth of a second, longer where other programs compute.
-MemoryRates measured_memory(int threads);
 /// Measures the caches from the second level on, nearest first, and memory last; takes about 0.2 seconds.
 std::vector<MemoryLevel> measured_memory_levels(int threads);
 

@@ -9,12 +9,12 @@
 
 namespace cnntrain::run {
 
-/// Set to "off", it leaves out the estimates of a training's memory and time, which take up to a second or two.
+/// Set to "off", it leaves out the estimates of a training's memory and time, which take some seconds.
 inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
 
 /// The resolved run, one line per topic: model, data, batches, length, schedule, precision, files, and for a training
-/// its memory, time and checkpoints. The graph is compiled without memory for its values, and matrix products are timed
-/// for a fifth of a second. Data of a new run need not exist: the number of images comes from the data files if
+/// its memory, time and checkpoints. The graph is compiled without memory for its values, and a few micro-batches of
+/// made-up samples are computed for some seconds. Data of a new run need not exist: the number of images comes from the data files if
 /// their folder exists, otherwise from the published set. A resumed training needs its checkpoint and its data, which
 /// are compared as the run does.
 /// Throws the run's error where the run would be refused before it opens its data, for other data than the resumed

@@ -15,86 +15,13 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/run/made_up_batches.h"
 #include "cnntrain/run/output.h"
 #include "cnntrain/run/weights.h"
 #include "insight/plan/order_statistics.h"
 
 namespace cnntrain::plan {
 namespace {
-
-// Input for a graph whose speed is measured.
-
-/// Repeats the same generated values for every input of a graph. Numbers are in [0, 1), bytes are any. Integers that
-/// name rows are spread over all rows, since the speed of their gradients depends on how often a row is named; masks
-/// hide nothing; other integers are 0.
-class MadeUpBatches final : public data::BatchSource {
-public:
-    explicit MadeUpBatches(const graph::Graph& graph);
-
-    std::vector<data::Field> fields() const override { return fields_; }
-    data::Batch next() override;
-
-private:
-    std::vector<data::Field> fields_;
-    std::vector<HostTensor> tensors_;
-    std::vector<std::span<const std::byte>> spans_;
-    std::int64_t samples_ = 0;
-    std::int64_t pulls_ = 0;
-};
-
-/// The integers of an input are in [least, end).
-struct Range {
-    std::int64_t least = 0;
-    std::int64_t end = 1;
-};
-
-Range range_of(const graph::Graph& graph, graph::ValueId input) {
-    for (const graph::NodeId user : graph.value(input).users) {
-        const graph::Node& node = graph.node(user);
-        if (node.kind == graph::OpKind::embedding) return {0, graph.desc(node.inputs[1]).shape[0]};
-        if (node.kind == graph::OpKind::gather_rows) return {0, graph.desc(node.inputs[0]).shape[1]};
-        if (node.kind == graph::OpKind::attention_mask) {
-            // A mask of 0 and 1, or a number of visible tokens.
-            const std::int64_t visible = std::max<std::int64_t>(1, node.as<graph::AttentionMaskAttrs>().sequence);
-            return {visible, visible + 1};
-        }
-    }
-    return {};
-}
-
-HostTensor made_up(const TensorDesc& desc, const Range& range) {
-    constexpr double kBytes = 256;
-    const bool whole = desc.dtype == DType::i32 || desc.dtype == DType::i64;
-    HostTensor tensor(desc);
-    Rng rng(1, RngStream::synthetic_data);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        double value = rng.uniform();
-        if (desc.dtype == DType::u8) value = std::floor(kBytes * value);
-        if (whole)
-            value = std::floor(static_cast<double>(range.least) + static_cast<double>(range.end - range.least) * value);
-        tensor.set(i, value);
-    }
-    return tensor;
-}
-
-MadeUpBatches::MadeUpBatches(const graph::Graph& graph) {
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
-        const graph::Value& input = graph.value(id);
-        fields_.push_back({input.name, input.desc});
-        tensors_.push_back(made_up(input.desc, range_of(graph, id)));
-        samples_ = std::max(samples_, input.desc.shape.empty() ? 1 : input.desc.shape.front());
-    }
-    for (const HostTensor& tensor : tensors_)
-        spans_.push_back(tensor.bytes());
-}
-
-data::Batch MadeUpBatches::next() {
-    data::Batch batch;
-    batch.fields = spans_;
-    batch.valid_count = samples_;
-    batch.first_sample = samples_ * pulls_++;
-    return batch;
-}
 
 /// A row as the backend measured it.
 backend::ProfileRow measured_row(const profile::Row& row, std::int64_t steps) {
@@ -235,7 +162,7 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
 
 Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                    const Measurement& how)
-    : names_(names), how_(how), batches_(std::make_unique<MadeUpBatches>(graph)) {
+    : names_(names), how_(how), batches_(std::make_unique<run::MadeUpBatches>(graph)) {
     // The work includes sums over micro-batches. The first micro-batch after an update has cold caches.
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;

@@ -1,12 +1,16 @@
 #include "run/reports/run_estimate.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
+#include "cnntrain/run/made_up_batches.h"
+#include "cnntrain/run/weights.h"
 #include "run/averaging.h"
 #include "run/evaluator.h"
 
@@ -70,29 +74,68 @@ MemoryEstimate memory_of(const Task& task, const options::Settings& settings, co
     return memory;
 }
 
-double flops_of(const std::vector<backend::StepWork>& work, bool per_update) {
-    double flops = 0;
-    for (const backend::StepWork& step : work) {
-        if (step.per_update == per_update) flops += step.flops;
+/// A request for few micro-batches of the run, as many as its pipelines need.
+backend::CompileRequest short_request(const options::Settings& settings, const backend::Backend& backend) {
+    backend::CompileRequest request;
+    request.plan = update_plan(settings);
+    request.plan.norm_span = std::min(request.plan.norm_span, request.plan.replicas);
+    request.plan.replicas = request.plan.norm_span;
+    const std::int64_t pipelines = run::placement(settings, backend).pipelines;
+    request.plan.accumulation = request.plan.stages() > 1 ? 2 * request.plan.stages() : pipelines;
+    request.cpu = cpu_settings(settings);
+    request.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
+    request.runtime.check_finite = false;  // made-up samples may make the loss diverge
+    return request;
+}
+
+/// Makes the micro-batches of a request so small that a slow machine computes them in about a second.
+void shorten(schedule::UpdatePlan& plan, double flops_per_sample, int threads) {
+    constexpr double kSlowFlops = 1e10;  // of a thread in a second
+    const auto samples = static_cast<double>(plan.accumulation * plan.norm_span * plan.micro_batch);
+    const double share = kSlowFlops * threads / (flops_per_sample * samples);
+    if (share >= 1) return;
+    constexpr std::int64_t kLeast = 2;  // mixing needs pairs
+    const auto fit = static_cast<std::int64_t>(share * static_cast<double>(plan.micro_batch));
+    plan.micro_batch = std::min(plan.micro_batch, std::max(kLeast, fit));
+}
+
+double update_seconds(const backend::StepTimes& times) {
+    double ms = 0;
+    for (const backend::ProfileRow& row : times.rows)
+        ms += row.phase == graph::Phase::update ? row.milliseconds : 0;
+    return ms / 1e3;
+}
+
+/// Runs weight updates of few micro-batches of made-up samples for about two seconds.
+TimeEstimate measured(const Task& task, const options::Settings& settings, const backend::Backend& backend,
+                      double flops_per_sample) {
+    constexpr double kSeconds = 2;
+    backend::CompileRequest request = short_request(settings, backend);
+    shorten(request.plan, flops_per_sample, compute_threads(settings.run));
+    const schedule::Placement few = backend.placement(request.plan, request.cpu);
+    request.fields = task.batch_fields(data::Split::train, few.samples);
+    const graph::Graph graph = task.graph(GraphUse::training, request.fields);
+    request.graph = &graph;
+    const auto executable = backend.compile(request);
+    initialise(*executable, graph, /*seed=*/0);
+    MadeUpBatches batches(graph);
+    executable->train_step(batches, {});  // warms up caches
+    executable->set_profiling(true);
+    std::int64_t updates = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    while (updates == 0 || seconds_since(begin) < kSeconds) {
+        executable->train_step(batches, {});
+        ++updates;
     }
-    return flops;
+    const double each = seconds_since(begin) / static_cast<double>(updates);
+    const double update = std::min(each, update_seconds(executable->profile()));
+    const schedule::Placement all = run::placement(settings, backend);
+    const auto samples = static_cast<double>(all.micro_batches * all.samples);
+    const double per_sample = (each - update) / static_cast<double>(few.micro_batches * few.samples);
+    return {samples * flops_per_sample, samples * per_sample + update, few.samples};
 }
 
 }  // namespace
-
-double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& speeds, bool per_update) {
-    // Convolutions, products and attention ran at 0.4 to 0.9 of the measured products, other steps at 0.1 to 1.2 of the
-    // measured copies (Zen 4). tools/measurements/plan.md compares the sums with steps.
-    constexpr double kShareOfProducts = 0.85;
-    constexpr double kShareOfCopies = 0.25;
-    double seconds = 0;
-    for (const backend::StepWork& step : work) {
-        if (step.per_update != per_update) continue;
-        seconds += std::max(step.flops / (kShareOfProducts * speeds.flops_per_second),
-                            step.bytes / (kShareOfCopies * speeds.bytes_per_second));
-    }
-    return seconds;
-}
 
 std::optional<RunEstimate> estimate_run(const Task& task, const options::Settings& settings,
                                         const backend::Backend& backend, const graph::Graph& graph,
@@ -104,15 +147,8 @@ std::optional<RunEstimate> estimate_run(const Task& task, const options::Setting
     estimate.memory = memory_of(task, settings, placement, fields, *report);
     estimate.memory.validation = validation_bytes(task, settings, backend);
     estimate.memory.average = average_bytes(graph, settings);
-    const DType type = arithmetic(settings.device, backend).type;
-    const int threads = compute_threads(settings.run);
-    if (const auto products = backend.measure_products(type, threads)) {
-        const Speeds speeds{*products, measured_memory(threads).copying};
-        const auto micro_batches = static_cast<double>(placement.micro_batches);
-        const auto& work = report->work;
-        estimate.time = {micro_batches * flops_of(work, false) + flops_of(work, true),
-                         micro_batches * seconds_of(work, speeds, false) + seconds_of(work, speeds, true), speeds};
-    }
+    const double flops = report->flops_per_micro_batch / static_cast<double>(placement.samples);
+    if (estimate.memory.total() <= machine_memory_bytes()) estimate.time = measured(task, settings, backend, flops);
     return estimate;
 }
 
@@ -162,9 +198,8 @@ std::string time_text(const TimeEstimate& time, std::int64_t updates, std::int64
     const double rate = static_cast<double>(global_batch) / time.seconds;
     return "about " + formatted(rate < kMostShort ? "%.3g " : "%.0f ", rate) + samples + "/s, " +
            duration_text(time.seconds) + " an update, " + duration_text(whole) +
-           " in all without validation and waiting for input; an estimate from " +
-           formatted("%.3g GFLOP an update, %.0f GFLOP/s of matrix products and %.0f GB/s of memory here",
-                     time.flops / 1e9, time.speeds.flops_per_second / 1e9, time.speeds.bytes_per_second / 1e9);
+           " in all without validation and waiting for input; measured here on " + std::to_string(time.samples) +
+           " made-up " + samples + formatted(" at a time, %.3g GFLOP an update", time.flops / 1e9);
 }
 
 std::int64_t CheckpointTotal::kept() const {

@@ -26,32 +26,24 @@ struct MemoryEstimate {
     std::uint64_t total() const { return program + variables + activations + input + copies + validation + average; }
 };
 
-/// Speeds measured on this machine.
-struct Speeds {
-    double flops_per_second = 0;  // of large matrix products
-    double bytes_per_second = 0;  // read and written in memory
-};
-
-/// Time of one weight update.
+/// Time of one weight update, measured on made-up samples.
 struct TimeEstimate {
     double flops = 0;
     double seconds = 0;
-    Speeds speeds;  // of which it follows
+    std::int64_t samples = 0;  // of the micro-batches that were measured
 };
 
 struct RunEstimate {
     MemoryEstimate memory;
-    std::optional<TimeEstimate> time;  // empty: the backend has no measured speeds
+    std::optional<TimeEstimate> time;  // empty: not measured, because the run needs more memory than the machine has
 };
 
-/// Compiles the graph of a training without memory for its values, and measures the machine for a fifth of a second.
-/// `fields`: of its micro-batches. Empty if the backend cannot estimate. Throws what compile() throws.
+/// Compiles the graph of a training without memory for its values, and measures a few of its micro-batches, or smaller
+/// ones where they would take long, for some seconds. `fields`: of its micro-batches. Empty if the backend cannot
+/// estimate. Throws what compile() throws.
 std::optional<RunEstimate> estimate_run(const Task& task, const options::Settings& settings,
                                         const backend::Backend& backend, const graph::Graph& graph,
                                         const std::vector<data::Field>& fields);
-
-/// Seconds of the steps of a micro-batch, or of the update: each is bound by arithmetic or by memory.
-double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& speeds, bool per_update);
 
 /// An update that takes longer is pointed out.
 inline constexpr double kLongUpdateSeconds = 10;

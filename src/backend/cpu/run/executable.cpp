@@ -142,15 +142,6 @@ void CpuExecutable::fill_report() {
             report_.flops_per_micro_batch += parts * graph_.node_flops(graph::NodeId{i});
         }
     }
-    for (const Section section : program_.sections()) {
-        if (section.pipeline != 0) continue;
-        for (const Step& step : program_.steps(section)) {
-            const bool only_after_load = section == Section::prepare() && step.by_update;
-            const double runs = section.has_site() ? parts : 1;
-            if (!only_after_load)
-                report_.work.push_back({runs * step.flops, runs * step.bytes_moved(), !section.has_site()});
-        }
-    }
     report_.parameter_bytes = program_.persistent_bytes();
     report_.arena_bytes = program_.arena_bytes();
     for (const StageBytes& stage : program_.stage_bytes()) {
