@@ -152,14 +152,14 @@ TEST(Fingerprint, ChangesWithTheNumbersOnly) {
 }
 
 TEST(RunName, FollowsTheDocumentedForms) {
-    const auto named = [](const std::string& line) { return tasks::image_run_name(parse(line).settings, "3S9"); };
-    EXPECT_EQ(named(kCifar), "RN20_bs32_BN_16.16_3S9");
+    const auto named = [](const std::string& line) { return tasks::image_run_name(parse(line).settings); };
+    EXPECT_EQ(named(kCifar), "RN20_bs32_BN_16.16");
     EXPECT_EQ(named(kImageNet + "--model-size 50 --gradient-accumulation-count 8 --precision 16.32 --replicas 2"),
-              "RN50_bs4x2rx8a_GN32_16.32_3S9");
-    EXPECT_EQ(named(kCifar + "--stochastic-rounding OFF --name-suffix _LARS"), "RN20_bs32_BN_16.16_noSR__LARS_3S9");
-    EXPECT_EQ(named("--config resnet50_bn_16ipus"), "RN50_bs16x4rx256p_BN_16.32_3S9");
-    EXPECT_EQ(named("--config resnext101_16ipus"), "RNX101_bs6x8rx16p_GN32_16.16_3S9");
-    EXPECT_EQ(named("--config efficientnet_b4_g1_16ipus"), "EfficientNet-B4_bs3x64px4r_GN4_3S9");
+              "RN50_bs4x2rx8a_GN32_16.32");
+    EXPECT_EQ(named(kCifar + "--stochastic-rounding OFF --name-suffix _LARS"), "RN20_bs32_BN_16.16_noSR__LARS");
+    EXPECT_EQ(named("--config resnet50_bn_16ipus"), "RN50_bs16x4rx256p_BN_16.32");
+    EXPECT_EQ(named("--config resnext101_16ipus"), "RNX101_bs6x8rx16p_GN32_16.16");
+    EXPECT_EQ(named("--config efficientnet_b4_g1_16ipus"), "EfficientNet-B4_bs3x64px4r_GN4");
 }
 
 }  // namespace

@@ -122,8 +122,8 @@ TEST_P(TableOf, DefaultsFitTheirType) {
     }
 }
 
-/// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, says that it changes nothing, or is
-/// refused.
+/// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, says that it changes nothing, or
+/// is refused.
 TEST(Table, EveryRowHasAnEffectOrIsRefused) {
     for (const Option& option : rows_of(Command::train)) {
         const bool other_model = !option.exists_with.empty();

@@ -19,7 +19,6 @@ inline constexpr std::string_view kLoss = "loss";                   // output f3
 inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
 inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f32[], on request: sum over the samples
 
-
 /// The sizes of a family in one form, smallest first.
 std::vector<std::string> model_sizes(Family family, NetworkForm form);
 

@@ -200,7 +200,8 @@ namespace cnntrain::optim {
 /// Their cosine and polynomial have different formulas, because the tasks' original programs differ.
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial, gradual };
 constexpr auto spellings(LrSchedule) {
-    return std::to_array<std::string_view>({"stepped", "cosine", "exponential", "polynomial_decay_lr", "gradual_warmup_then_dec"});
+    return std::to_array<std::string_view>(
+        {"stepped", "cosine", "exponential", "polynomial_decay_lr", "gradual_warmup_then_dec"});
 }
 
 struct LarsSettings {

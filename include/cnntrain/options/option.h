@@ -201,8 +201,8 @@ struct Need {
     std::vector<std::string_view> values = {};
 };
 
-/// The record of the value in a run's arguments.json, and its use in an evaluation of the run's checkpoints (validation,
-/// inference). A value on the evaluation's own line always wins.
+/// The record of the value in a run's arguments.json, and its use in an evaluation of the run's checkpoints
+/// (validation, inference). A value on the evaluation's own line always wins.
 enum class Recorded : std::uint8_t {
     if_numeric,  // taken if it changes the numbers of the evaluation, which reports another value on the line
     taken,       // taken; the line may well have another one

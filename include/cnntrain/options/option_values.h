@@ -32,7 +32,8 @@ using Layer = std::map<const Option*, Value>;
 
 /// The settings of a command while its line is resolved, and who has set each of its options.
 ///
-/// The member of an option without a value is empty: 0, "", an empty list. finished() gives it the value of new settings.
+/// The member of an option without a value is empty: 0, "", an empty list. finished() gives it the value of new
+/// settings.
 class OptionValues {
 public:
     /// Starts with all options at their defaults. `own`: new settings of the task.

@@ -19,7 +19,6 @@
 
 namespace cnntrain::schedule {
 
-
 struct Pipeline {
     std::int32_t stages = 1;
     PipelineSchedule schedule = PipelineSchedule::sequential;

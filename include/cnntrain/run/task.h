@@ -86,8 +86,9 @@ struct Rate {
     std::vector<Topic> topics;               // optimiser and learning rate, for users
 };
 
-/// Samples that are counted before the data are opened. published: those of the published set; reads no file. used: those
-/// that a run uses: counted in its files if they exist, otherwise as published. Error(data) if the files are damaged.
+/// Samples that are counted before the data are opened. published: those of the published set; reads no file. used:
+/// those that a run uses: counted in its files if they exist, otherwise as published. Error(data) if the files are
+/// damaged.
 enum class Counted : std::uint8_t { published, used };
 
 /// A row for the console.

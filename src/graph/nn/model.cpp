@@ -23,9 +23,9 @@ Network make_network(const NetworkSettings& settings) {
     const FamilyRow family = row_of(settings.family);
     const std::vector<std::string> sizes = family.sizes(settings.form);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
-        throw Error(ErrorKind::usage, std::string(spelling(settings.family)) + " for " + std::string(name(settings.form)) +
-                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
-                                          suggestion(settings.size, sizes));
+        throw Error(ErrorKind::usage, std::string(spelling(settings.family)) + " for " +
+                                          std::string(name(settings.form)) + " has no size '" + settings.size +
+                                          "'; sizes: " + joined(sizes) + suggestion(settings.size, sizes));
     }
     return family.network(settings);
 }

@@ -134,8 +134,8 @@ std::string model_text(const run::TaskDescription& task, const PlannedNetwork& n
 std::string PlanReport::described(const Prediction& plan, std::int64_t micro_batches,
                                   std::optional<std::uint64_t> limit_bytes, std::size_t width) const {
     std::string text =
-        topic("Stages", std::to_string(plan.pipeline.stages) + ", " + std::string(spelling(line_.schedule)) +
-                            ", " + counted(micro_batches, "micro-batch", "es") + " per weight update, passes with " +
+        topic("Stages", std::to_string(plan.pipeline.stages) + ", " + std::string(spelling(line_.schedule)) + ", " +
+                            counted(micro_batches, "micro-batch", "es") + " per weight update, passes with " +
                             counted(plan.share.threads, "thread"));
     text += objections(plan, micro_batches, limit_bytes);
     text += "\n" + stage_table(plan) + "\n";

@@ -28,7 +28,7 @@ inline constexpr char kValueMark = '=';
 
 struct Expanded {
     std::vector<std::string> words;  // "--validation", "=false", "--variable-filter", "=conv", "=fc1"
-    std::vector<std::string> flags;  // the flags' spellings on the line, in full: "--no-validation", "--variable-filter"
+    std::vector<std::string> flags;  // spellings of the options' flags: "--no-validation", "--variable-filter"
     std::vector<std::string> rest;   // words for another program
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/checked.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/graph/learning_rate.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/texts.h"
@@ -113,6 +114,11 @@ const std::vector<Rule>& bert_model_rules() {
 const std::vector<Rule>& bert_rate_rules() {
     static const std::vector<Rule> rules = {{kAll, warmup_length}, {kAll, powers}, {kAll, values_by_step}};
     return rules;
+}
+
+std::string bert_line(const metrics::InferenceRow& row) {
+    return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
+                     row.name.c_str(), row.latencies.mean);
 }
 
 std::string bert_name(const nn::BertSettings& model) {

@@ -30,6 +30,9 @@ std::int64_t bert_words_in_files(std::int64_t table_rows);
 /// Replicas of all processes.
 std::int64_t bert_replicas(const Settings& settings);
 
+/// A row of inference for the console.
+std::string bert_line(const metrics::InferenceRow& row);
+
 // Descriptions of the network and the learning rate for tasks with a BERT model.
 
 /// Name of the network in file names: "bert12x768".

@@ -69,7 +69,7 @@ std::int64_t views_in(const std::vector<data::Field>& batch) {
     return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
-std::string text_of(const metrics::TrainingRow& row) {
+std::string image_line(const metrics::TrainingRow& row) {
     return formatted(
         "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
         "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
@@ -78,7 +78,7 @@ std::string text_of(const metrics::TrainingRow& row) {
 }
 
 /// The line of the top-5 accuracy must not contain "accuracy:", by which programs find the top-1 accuracy.
-std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
+std::string image_line(const metrics::ValidationRow& row, const run::Task& task) {
     std::string line = formatted(
         "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
         "time: %8.6f, latency avg: %8.4f ms)",
@@ -90,7 +90,7 @@ std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.
-std::string text_of(const metrics::InferenceRow& row) {
+std::string image_line(const metrics::InferenceRow& row) {
     return formatted(
         "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
         "latency avg: %8.4f ms: %6.3f%%",
@@ -120,10 +120,10 @@ const metrics::Columns& ImageClassification::columns() const {
 }
 
 std::string ImageClassification::printed(const run::PrintedRow& row) const {
-    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return image_line(**training);
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
-        return text_of(**evaluated, *this);
-    return text_of(*std::get<const metrics::InferenceRow*>(row));
+        return image_line(**evaluated, *this);
+    return image_line(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription ImageClassification::description() const {

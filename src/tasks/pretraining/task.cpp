@@ -68,7 +68,7 @@ public:
 private:
     const options::Settings& settings() const { return arguments_.settings; }
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
-    std::string text_of(const metrics::TrainingRow& row) const;
+    std::string training_line(const metrics::TrainingRow& row) const;
     /// "pretraining_lamb_20221003_113835.123", with the local time; "pretraining_evaluation_20221003_113835.123" for an
     /// evaluation.
     std::string dated_name() const;
@@ -183,7 +183,7 @@ metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
 }
 
 /// The format is fixed, including the eight blanks and the % after fractions: programs parse it.
-std::string Pretraining::text_of(const metrics::TrainingRow& row) const {
+std::string Pretraining::training_line(const metrics::TrainingRow& row) const {
     const double none = std::numeric_limits<double>::quiet_NaN();
     const auto result = [&](std::size_t column) {
         if (column >= row.results.size()) return none;
@@ -197,7 +197,7 @@ std::string Pretraining::text_of(const metrics::TrainingRow& row) const {
         row.samples_per_second, row.it_time, row.total_time);
 }
 
-std::string text_of(const metrics::ValidationRow& row) {
+std::string pretraining_line(const metrics::ValidationRow& row) {
     std::string line = formatted("Validation mlm_loss: %6.4f, nsp_loss: %6.4f", row.results.at(0), row.results.at(1));
     if (row.results.size() > 2) line += formatted(", mlm_acc: %6.5f, nsp_acc: %6.5f", row.results[2], row.results[3]);
     return line + formatted(" [%s] (steps: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f)",
@@ -205,16 +205,11 @@ std::string text_of(const metrics::ValidationRow& row) {
                             row.val_time);
 }
 
-std::string text_of(const metrics::InferenceRow& row) {
-    return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
-                     row.name.c_str(), row.latencies.mean);
-}
-
 std::string Pretraining::printed(const run::PrintedRow& row) const {
-    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return training_line(**training);
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
-        return tasks::text_of(**evaluated);
-    return tasks::text_of(*std::get<const metrics::InferenceRow*>(row));
+        return pretraining_line(**evaluated);
+    return bert_line(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription Pretraining::description() const {

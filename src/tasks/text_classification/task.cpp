@@ -145,7 +145,7 @@ void TextClassification::check_vocabulary() const {
     }
 }
 
-std::string text_of(const metrics::TrainingRow& row) {
+std::string text_line(const metrics::TrainingRow& row) {
     return formatted(
         "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, accuracy: %6.3f %%, "
         "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
@@ -153,7 +153,7 @@ std::string text_of(const metrics::TrainingRow& row) {
         row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
 }
 
-std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
+std::string text_line(const metrics::ValidationRow& row, const run::Task& task) {
     return formatted(
                "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
                "samples/sec, time: %8.6f)",
@@ -162,16 +162,11 @@ std::string text_of(const metrics::ValidationRow& row, const run::Task& task) {
            run::balanced_accuracy_line(task, row);
 }
 
-std::string text_of(const metrics::InferenceRow& row) {
-    return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
-                     row.name.c_str(), row.latencies.mean);
-}
-
 std::string TextClassification::printed(const run::PrintedRow& row) const {
-    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_of(**training);
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_line(**training);
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
-        return text_of(**evaluated, *this);
-    return text_of(*std::get<const metrics::InferenceRow*>(row));
+        return text_line(**evaluated, *this);
+    return bert_line(*std::get<const metrics::InferenceRow*>(row));
 }
 
 TaskDescription TextClassification::description() const {
