@@ -163,7 +163,7 @@ TEST_F(Photos, OtherFilesAreCountedAndNamedOnce) {
     put("train/bee/notes.txt", "%PDF");
     testing::internal::CaptureStderr();
     const InputData data(input(), Split::train);
-    EXPECT_EQ(data.samples(), 5);
+    EXPECT_EQ(data.count(), 5);
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("train/bee/notes.txt"));
     EXPECT_EQ(data.unused_files(),
               "file,reason,detail\ntrain/ant/x.png,not an image,\n"

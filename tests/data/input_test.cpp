@@ -26,7 +26,7 @@ InputSettings generated(DatasetId dataset) {
 
 TEST(GeneratedData, OneImageOneLabelRepeated) {
     const InputData data(generated(DatasetId::imagenet), Split::train);
-    EXPECT_EQ(data.samples(), 1281167);
+    EXPECT_EQ(data.count(), 1281167);
     EXPECT_EQ(data.fields(3),
               (std::vector<Field>{{"images", {DType::f32, {3, 16, 16, 3}}}, {"labels", {DType::i32, {3}}}}));
     const auto stream = data.stream({.micro_batch = 3});
@@ -240,7 +240,7 @@ TEST(RealImagenet, ShardsInEveryOrderOfThreads) {
     settings.eight_bit_io = true;
     settings.threads = 2;
     const InputData train(settings, Split::train);
-    EXPECT_EQ(train.samples(), 14);
+    EXPECT_EQ(train.count(), 14);
     const auto take = [&](int threads) {
         const auto stream = train.stream({.micro_batch = 5, .threads = threads});
         std::vector<std::byte> bytes;

@@ -28,7 +28,7 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     settings.folder = written;
     EXPECT_EQ(data::InputData(settings, data::Split::train).count(), 52);
     const data::InputData test(settings, data::Split::validation);
-    ASSERT_EQ(test.samples(), 20);
+    ASSERT_EQ(test.count(), 20);
     const auto stream = test.stream({.micro_batch = 20});
     const data::Batch batch = stream->next();
     std::map<std::int32_t, int> counts;
@@ -113,7 +113,7 @@ TEST(GeneratedPhotos, AreABalancedSetInClassFolders) {
     settings.folder = data::find_data_folder(settings.dataset, folder.path());
     EXPECT_EQ(data::InputData(settings, data::Split::train).count(), 26);
     const data::InputData validation(settings, data::Split::validation);
-    ASSERT_EQ(validation.samples(), 16);
+    ASSERT_EQ(validation.count(), 16);
     const data::Batch batch = validation.stream({.micro_batch = 16})->next();
     std::map<std::int32_t, int> counts;
     for (const std::int32_t label : data::labels_in(batch))
