@@ -1,11 +1,14 @@
-// The page as a file: XML that a strict parser reads, nothing from elsewhere, hostile names as text, its size.
+// The page as a file: its facts, hostile names as text, its size, and a template that loads nothing.
 #include <gtest/gtest.h>
 
-#include <pugixml.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
+#include <regex>
+#include <set>
 
 #include "cnntrain/insight/findings.h"
-#include "insight/report/page/html.h"
 #include "report/made_up_run.h"
 #include "support/errors.h"
 #include "support/matchers.h"
@@ -13,23 +16,30 @@
 namespace cnntrain::report::test {
 namespace {
 
-const PageSettings kSettings{.written = "2026-11-25 12:00:00", .version = "cnntrain 9.8.7"};
+using nlohmann::json;
 
-/// Fails the test unless the page is well-formed.
-pugi::xml_document parsed(const std::string& page) {
-    pugi::xml_document document;
-    const pugi::xml_parse_result result =
-        document.load_buffer(page.data(), page.size(), pugi::parse_default | pugi::parse_doctype);
-    EXPECT_TRUE(result) << result.description() << " at: " << page.substr(static_cast<std::size_t>(result.offset), 80);
-    return document;
+const PageSettings kSettings{.written = "2026-11-25 12:00:00", .version = "cnntrain 9.8.7"};
+constexpr std::string_view kFactsBegin = "<script id=\"facts\" type=\"application/json\">";
+
+std::size_t times_in(std::string_view text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
 }
 
-/// Every attribute of every element.
-template <typename Visit> void each_attribute(const pugi::xml_node& node, const Visit& visit) {
-    for (const pugi::xml_attribute attribute : node.attributes())
-        visit(node, attribute);
-    for (const pugi::xml_node child : node.children())
-        each_attribute(child, visit);
+/// The text of the facts, as browsers find its end.
+std::string facts_text(const std::string& page) {
+    const std::size_t begin = page.find(kFactsBegin) + kFactsBegin.size();
+    return page.substr(begin, page.find("</script", begin) - begin);
+}
+
+json facts_of(const std::vector<RunRecord>& runs) {
+    return json::parse(facts_text(page_of(runs, kSettings)));
+}
+
+std::string template_text() {
+    return read_text(posix_files(), CNNTRAIN_SOURCE_DIR "/src/insight/report/page/template.html");
 }
 
 RunRecord full_run() {
@@ -50,44 +60,154 @@ RunRecord full_run() {
     return run;
 }
 
-TEST(Page, IsWellFormedAndHasAllSections) {
-    const std::string page = page_of({full_run()}, kSettings);
-    const pugi::xml_document document = parsed(page);
-    std::vector<std::string> heads;
-    for (const auto& head : document.select_nodes("//h2"))
-        heads.emplace_back(head.node().child_value());
-    EXPECT_THAT(heads, ::testing::IsSupersetOf({"Did it learn?", "What limited its speed?", "What does it confuse?",
-                                                "What exactly ran?", "Curves", "Where the time went", "Classes",
-                                                "The most wrong images", "Histograms", "Weights", "Pipeline"}));
-    EXPECT_EQ(document.select_nodes("//div[@aria-label='operations']//tbody/tr").size(), 1U);
-    EXPECT_EQ(document.select_nodes("//img").size(), 1U);
-    EXPECT_EQ(document.select_nodes("//table[@class='ticks']//tr").size(), 3U);
-    EXPECT_GE(document.select_nodes("//svg[@class='lines']").size(), 4U) << "loss, accuracy, learning rate, rate";
+/// Has what full_run() lacks: texts, masked words, classes and options beyond what tables show, an exchange.
+RunRecord run_of_texts() {
+    RunRecord run = full_run();
+    run.vocabulary = {"[SEP]", "play", "##ing", "##s"};
+    for (Sample& sample : run.predictions->rows) {
+        sample.picture.clear();
+        sample.tokens = {1, 2, 0, 9};
+    }
+    run.predictions->sequences.push_back({{1, 2, 3}, {{1, 2, {2, 3}, {0.5, 0.25}}}});
+    run.log.exchange = "Exchange of gradients: 1 s";
+    return run;
 }
 
-TEST(Page, LoadsNothingFromElsewhere) {
-    const std::string page = page_of({full_run(), full_run()}, kSettings);
-    const pugi::xml_document document = parsed(page);
-    each_attribute(document, [](const pugi::xml_node& node, const pugi::xml_attribute& attribute) {
-        const std::string name = attribute.name();
-        const std::string value = attribute.value();
-        const bool refers = name == "src" || name == "href" || name == "srcset" || name == "action" ||
-                            name == "xlink:href" || name == "data" || name == "poster";
-        if (refers) {
-            EXPECT_TRUE(value.starts_with("data:image/jpeg;base64,")) << node.name() << " " << value;
-        }
-        EXPECT_FALSE(name.starts_with("on")) << "a handler in markup: " << name;
-        EXPECT_EQ(value.find("url("), std::string::npos);
-    });
-    EXPECT_TRUE(document.select_nodes("//link|//iframe|//object|//embed|//form|//script[@src]").empty());
-    EXPECT_EQ(document.select_nodes("//script").size(), 1U);
-    EXPECT_EQ(page.find("@import"), std::string::npos);
-    EXPECT_EQ(page.find("url("), std::string::npos);
-    EXPECT_EQ(page.find("fetch("), std::string::npos);
+TEST(Page, HasTheFactsOfAllSections) {
+    const json facts = facts_of({full_run()});
+    EXPECT_EQ(facts["title"], "run");
+    EXPECT_EQ(facts["status"], "finished; page written 2026-11-25 12:00:00");
+    EXPECT_EQ(facts["tone"], "good");
+    for (const char* const question : {"learning", "limits", "confusions", "description"})
+        EXPECT_FALSE(facts[question].empty()) << question;
+    std::vector<std::string> titles;
+    for (const json& chart : facts["curves"])
+        titles.push_back(chart["title"]);
+    EXPECT_THAT(titles, ::testing::ElementsAre("Loss", "Accuracy", "Learning rate", "Throughput"));
+    const json loss = facts["curves"][0]["lines"];
+    EXPECT_EQ(loss[0]["name"], "training");
+    EXPECT_EQ(loss[1], json::parse(R"({"name": "validation", "colour": 0, "dots": true, "last": "1.5",
+                                       "x": [1.0, 2.0, 3.0, 4.0], "y": [2.2, 1.9, 1.7, 1.5]})"));
+    EXPECT_EQ(facts["parts"].size(), 2U) << "of the updates, of the run";
+    EXPECT_EQ(facts["operations"][0][0], "dense");
+    EXPECT_EQ(facts["ranks"].size(), 2U);
+    EXPECT_EQ(facts["matrix"][0], json::parse(R"({"name": "cat", "samples": 3, "counts": [1, 2]})"));
+    EXPECT_EQ(facts["classes"][0], json::parse(R"(["cat", 3, "33.3 %", 1, "100.0 %", "50.0 %"])"));
+    EXPECT_EQ(facts["photos"].size(), 1U);
+    EXPECT_EQ(facts["photos"][0]["text"], "cat (1.0 %), taken for dog (99.0 %)");
+    EXPECT_EQ(facts["stages"].size(), 3U);
+    EXPECT_EQ(facts["stages"][0][0], "F0");
+    EXPECT_EQ(facts["options"], json::parse(R"([["--model-size", "20", "8"]])"));
+    EXPECT_EQ(facts["checkpoint"], "ckpt-40");
+}
+
+TEST(Page, HistogramsCountEveryValue) {
+    const json facts = facts_of({full_run()});
+    const auto sum = [](const json& counts) {
+        const auto numbers = counts.get<std::vector<int>>();
+        return std::accumulate(numbers.begin(), numbers.end(), 0);
+    };
+    EXPECT_EQ(sum(facts["weights"][0]["counts"]), 3);
+    EXPECT_EQ(facts["weights"][0]["low"], -0.1);
+    EXPECT_EQ(facts["weights"][0]["high"], 0.3);
+    ASSERT_EQ(facts["histograms"].size(), 3U);
+    const json series = facts["histograms"][0]["series"];
+    EXPECT_EQ(series[0]["name"], "classified correctly");
+    EXPECT_EQ(sum(series[0]["counts"]) + sum(series[1]["counts"]), 4);
+    EXPECT_EQ(sum(facts["histograms"][2]["series"][0]["counts"]), 4) << "equal durations of four log lines";
+}
+
+TEST(Page, LongCurvesAreMeansOfNeighbours) {
+    RunRecord run = full_run();
+    run.training = Table(training_csv(std::vector<TrainingLine>(20000, {1, "2.345678"})));
+    const json line = facts_of({run})["curves"][0]["lines"][0];
+    EXPECT_EQ(line["x"].size(), 400U);
+    EXPECT_THAT(line["y"].get<std::vector<double>>(), ::testing::Each(2.3457));
+    EXPECT_EQ(line["last"], "2.346");
+}
+
+TEST(Page, HasTheWordsOfTexts) {
+    const json facts = facts_of({run_of_texts()});
+    EXPECT_FALSE(facts.contains("photos"));
+    EXPECT_EQ(facts["texts"].size(), 2U);
+    EXPECT_EQ(facts["texts"][0]["pieces"], json::parse(R"(["play", "##ing", "[SEP]", "9"])"));
+    EXPECT_EQ(facts["sequences"][0], json::parse(R"(["play",
+        {"word": "##ing", "right": true, "guesses": "##ing 50.0 %, ##s 25.0 %"}, "##s"])"));
+    EXPECT_EQ(facts["numbered"], false);
+}
+
+TEST(Template, ShowsEveryFactAndNoOther) {
+    const std::string text = template_text();
+    std::set<std::string> shown;
+    const std::regex by_name(R"re(data-(?:if|text|rows|sentences)="([a-z ]+)"|all\('([a-z]+)'\)|facts\.([a-z]+))re");
+    for (std::sregex_iterator found(text.begin(), text.end(), by_name); found != std::sregex_iterator(); ++found) {
+        std::istringstream names((*found)[1].str() + (*found)[2].str() + (*found)[3].str());
+        for (std::string name; names >> name;)
+            shown.insert(name);
+    }
+    RunRecord many = run_of_texts();
+    many.predictions->classes = std::vector<std::string>(300, "class");
+    for (std::int64_t label = 0; label < 300; ++label)
+        many.predictions->rows.push_back({"a.jpg", label, 0.1, {299 - label}, {0.9}, {}, {}});
+    MadeUpRun other;
+    other.dataset = "cifar-100";
+    other.training.clear();
+    std::set<std::string> known;
+    for (const std::vector<RunRecord>& runs : {std::vector{full_run()}, {many, other.read()}}) {
+        const json facts = facts_of(runs);
+        for (const auto& [name, fact] : facts.items())
+            known.insert(name);
+    }
+    EXPECT_EQ(known, shown);
+}
+
+TEST(Template, LoadsNothingAndMakesNoMarkupOfText) {
+    const std::string text = template_text();
+    EXPECT_THAT(text, HasSubstr("default-src 'none'")) << "browsers load nothing, either";
+    EXPECT_THAT(text, HasSubstr("<noscript>"));
+    EXPECT_EQ(times_in(text, "{facts}"), 1U);
+    EXPECT_EQ(times_in(text, "<script"), 2U) << "the facts and the script";
+    EXPECT_EQ(times_in(text, "<script>"), 1U);
+    EXPECT_EQ(times_in(text, std::string(kFactsBegin) + "{facts}</script>"), 1U);
+    EXPECT_EQ(times_in(text, "://"), 1U);
+    EXPECT_EQ(times_in(text, "'http://www.w3.org/2000/svg'"), 1U) << "a name, no address";
+    EXPECT_EQ(times_in(text, "src:"), 1U);
+    EXPECT_EQ(times_in(text, "src: 'data:image/jpeg;base64,' + picture"), 1U);
+    for (const char* const word : {"innerHTML",
+                                   "outerHTML",
+                                   "insertAdjacentHTML",
+                                   "document.write",
+                                   "eval",
+                                   "Function(",
+                                   "DOMParser",
+                                   "createContextualFragment",
+                                   "setTimeout('",
+                                   "import(",
+                                   "@import",
+                                   "fetch",
+                                   "XMLHttpRequest",
+                                   "WebSocket",
+                                   "EventSource",
+                                   "sendBeacon",
+                                   "Worker",
+                                   "url(",
+                                   "src=",
+                                   "href",
+                                   "srcset",
+                                   "action=",
+                                   "<link",
+                                   "<iframe",
+                                   "<object",
+                                   "<embed",
+                                   "<form",
+                                   "onclick",
+                                   "onerror",
+                                   "onload"})
+        EXPECT_EQ(times_in(text, word), 0U) << word;
 }
 
 TEST(Page, HostileNamesAreText) {
-    const std::string attack = "</script><img src=x onerror=alert(1)>\"'&]]><!--\x1b[31m\xff\xe2\x80\xae";
+    const std::string attack = "</script><img src=x onerror=alert(1)>\"'&]]><!--<script>\x1b[31m\xff\xe2\x80\xae";
     MadeUpRun hostile;
     hostile.name = "R<b>&\"";
     RunRecord run = hostile.read();
@@ -108,50 +228,33 @@ TEST(Page, HostileNamesAreText) {
     run.changed_options = {{"--data-dir", attack, attack}};
     run.knows_changed_options = true;
     const std::string page = page_of({run, run}, kSettings);
-    const pugi::xml_document document = parsed(page);
-    EXPECT_EQ(document.select_nodes("//script").size(), 1U);
-    EXPECT_EQ(document.select_nodes("//img").size(), 1U) << "the picture of the sample";
-    EXPECT_TRUE(document.select_nodes("//*[@onerror]").empty());
-    EXPECT_EQ(page.find('\x1b'), std::string::npos);
-    EXPECT_EQ(page.find('\xff'), std::string::npos);
-    EXPECT_EQ(page.find("\xe2\x80\xae"), std::string::npos) << "text that runs backwards";
-    EXPECT_THAT(page, HasSubstr("&lt;img src=x onerror=alert(1)&gt;"));
+    const std::string text = facts_text(page);
+    EXPECT_EQ(page.substr(0, page.find(kFactsBegin)), template_text().substr(0, template_text().find(kFactsBegin)));
+    EXPECT_EQ(page.substr(page.find(kFactsBegin) + kFactsBegin.size() + text.size(), 20), "</script>\n<script>\n'");
+    EXPECT_EQ(times_in(page, "<script"), 2U);
+    EXPECT_EQ(text.find('<'), std::string::npos) << "nothing that a browser reads as markup within the facts";
+    const auto is_visible = [](char c) { return c >= ' ' && c <= '~'; };
+    EXPECT_TRUE(std::ranges::all_of(text, is_visible)) << "escapes, text that runs backwards";
+    const json facts = json::parse(text);
+    const std::string kept = attack.substr(0, attack.find('\xff')) + "\xef\xbf\xbd\xe2\x80\xae";
+    EXPECT_EQ(facts["missing"].back(), run.name + ": " + kept) << "the text, with a mark for the byte that is no UTF-8";
+    EXPECT_EQ(facts["options"][0], json({"--data-dir", kept, kept}));
+    EXPECT_EQ(facts["checkpoint"], kept);
 }
 
-TEST(Page, EscapedTextIsValidUtf8WhateverTheBytes) {
-    EXPECT_EQ(escaped("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
-    EXPECT_EQ(escaped("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
-    EXPECT_EQ(escaped("\xc3"), "\\xc3");
-    EXPECT_EQ(escaped("\xc0\xaf"), "\\xc0\\xaf") << "an overlong slash";
-    EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
-    EXPECT_EQ(escaped("\xf0\x9f\x99\x82"), "\xf0\x9f\x99\x82");
-    EXPECT_EQ(escaped(std::string("a\0b", 3)), "a\\x00b");
-    EXPECT_EQ(escaped("\xe2\x80\xae"), "\\u202e");
+TEST(Page, FactsAreJsonWhateverTheBytes) {
+    RunRecord run = full_run();
     std::mt19937 random(1);
     for (int round = 0; round < 200; ++round) {
         std::string bytes(40, '\0');
         for (char& c : bytes)
             c = static_cast<char>(random() % 256);
-        const std::string page = "<p>" + escaped(bytes) + "</p>";
-        pugi::xml_document document;
-        EXPECT_TRUE(document.load_buffer(page.data(), page.size()));
-        EXPECT_EQ(escaped(page).find('<'), std::string::npos);
+        run.missing.push_back(bytes);
     }
-}
-
-TEST(Page, LinesDoNotEndWithinFlags) {
-    RunRecord run = full_run();
-    run.log.command_line = "cnntrain train --model-size 20 (--a) --" + std::string(60, 'x') + " -- end";
-    const pugi::xml_document document = parsed(page_of({run}, kSettings));
-    const pugi::xml_node line = document.select_node("//h2[.='What exactly ran']/following::pre[1]").node();
-    std::vector<std::string> flags;
-    for (const pugi::xml_node flag : line.children("span"))
-        flags.emplace_back(flag.child_value());
-    EXPECT_THAT(flags, ::testing::ElementsAre("--model-size", "(--a)", "--"));
-    std::string whole;
-    for (const auto& text : line.select_nodes(".//text()"))
-        whole += text.node().value();
-    EXPECT_EQ(whole, run.log.command_line);
+    run.missing.emplace_back("gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82");
+    const json missing = facts_of({run})["missing"];
+    EXPECT_EQ(missing.size(), run.missing.size());
+    EXPECT_EQ(missing.back(), run.missing.back());
 }
 
 TEST(Page, StaysBelowItsLimit) {
@@ -168,47 +271,52 @@ TEST(Page, StaysBelowItsLimit) {
     run.log.command_line = std::string(1'000'000, 'w');
     const std::string page = page_of({run, run, run}, kSettings);
     EXPECT_LE(page.size(), kMostPageBytes);
-    parsed(page);
+    EXPECT_LT(json::parse(facts_text(page))["photos"].size(), 32U);
 }
 
 TEST(Page, RunsThatAreGoingKilledOrOldHavePages) {
     MadeUpRun made;
     made.log_end = "";
     made.training = {{1, "2.0"}};
-    EXPECT_THAT(page_of({made.read(/*is_going=*/true)}, kSettings), HasSubstr("still going"));
-    EXPECT_THAT(page_of({made.read()}, kSettings), HasSubstr("killed"));
+    EXPECT_THAT(std::string(facts_of({made.read(/*is_going=*/true)})["status"]), HasSubstr("still going"));
+    EXPECT_THAT(std::string(facts_of({made.read()})["status"]), HasSubstr("killed"));
     MemoryFiles files;  // an early version: a table, and nothing else
     write_text(files, std::string(kFolder) + "/training.csv",
                "step,iteration,epoch,lr,loss_batch,loss_avg\n1,10,1,0.1,2.3,2.3\n2,20,2,0.1,1.3,1.8\n");
-    const std::string old = page_of({read_run(files, kFolder, false)}, kSettings);
-    parsed(old);
-    EXPECT_THAT(old, HasSubstr("What is missing"));
-    EXPECT_THAT(old, HasSubstr("earlier version"));
+    const json old = facts_of({read_run(files, kFolder, false)});
+    EXPECT_FALSE(old["missing"].empty());
+    EXPECT_THAT(old["description"].dump(), HasSubstr("earlier version"));
     MemoryFiles begun;  // killed before its first log line
     write_text(begun, std::string(kFolder) + "/arguments.json", "{}");
     write_text(begun, std::string(kFolder) + "/log.txt", "Command line: cnntrain train\n");
-    parsed(page_of({read_run(begun, kFolder, false)}, kSettings));
+    EXPECT_TRUE(facts_of({read_run(begun, kFolder, false)})["curves"].empty());
 }
 
 TEST(Page, NumbersThatAreNoneDoNotReachCharts) {
     MadeUpRun made;
     made.training = {{1, "nan"}, {2, "inf"}, {3, "1e300"}, {4, "-1e300"}};
     made.validation = {{1, 0, 0}};
-    const std::string page = page_of({made.read()}, kSettings);
-    for (const auto& line : parsed(page).select_nodes("//polyline")) {
-        const std::string points = line.node().attribute("points").value();
-        EXPECT_EQ(points.find("nan"), std::string::npos) << points;
-        EXPECT_EQ(points.find("inf"), std::string::npos) << points;
+    const json facts = facts_of({made.read()});
+    EXPECT_EQ(facts["curves"][0]["lines"][0]["x"], json({3.0, 4.0}));
+    for (const json& chart : facts["curves"]) {
+        for (const json& line : chart["lines"]) {
+            EXPECT_EQ(line["x"].size(), line["y"].size());
+            EXPECT_TRUE(std::ranges::all_of(line["x"], &json::is_number)) << line;
+            EXPECT_TRUE(std::ranges::all_of(line["y"], &json::is_number)) << line;
+        }
     }
 }
 
 TEST(Page, ComparesUpToSixRuns) {
     MadeUpRun other;
     other.dataset = "cifar-100";
-    const std::string page = page_of({full_run(), other.read()}, kSettings);
-    EXPECT_THAT(page, HasSubstr("What changed against the other runs?"));
-    EXPECT_THAT(page, HasSubstr("Options that differ between the runs"));
-    EXPECT_THAT(page_of({full_run()}, kSettings), Not(HasSubstr("What changed against")));
+    const json facts = facts_of({full_run(), other.read()});
+    EXPECT_EQ(facts["title"], "run and 1 more");
+    EXPECT_FALSE(facts["changes"].empty());
+    EXPECT_EQ(facts["runs"], json({"run", "run"}));
+    EXPECT_THAT(facts["differences"].dump(), HasSubstr(R"(["dataset","cifar-10","cifar-100"])"));
+    EXPECT_EQ(facts["curves"][0]["lines"].size(), 4U) << "training and validation of both";
+    EXPECT_TRUE(facts_of({full_run()})["changes"].empty());
     const std::vector<RunRecord> many(kMostRuns + 1, full_run());
     EXPECT_EQ(cnntrain::test::kind_of([&] { page_of(many, kSettings); }), ErrorKind::usage);
 }
@@ -218,11 +326,13 @@ TEST(Page, IsRecognised) {
     write_text(files, "report.html", page_of({full_run()}, kSettings));
     write_text(files, "mine.html", "<!DOCTYPE html>\n<html lang=\"en\">my own page</html>");
     write_text(files, "empty.html", "");
+    write_text(files, "old.html", "<!DOCTYPE html>\n<html lang=\"en\" data-program=\"cnntrain report\">\n<head>...");
     std::string changed = page_of({full_run()}, kSettings);
     write_text(files, "longer.html", changed + "<!-- mine -->\n");
-    changed.replace(changed.find("<h1>"), 4, "<h2>");
+    changed.replace(changed.find("<h1"), 3, "<h2");
     write_text(files, "changed.html", changed);
     EXPECT_TRUE(is_page(files, "report.html"));
+    EXPECT_TRUE(is_page(files, "old.html")) << "of a version that wrote no checksums";
     EXPECT_FALSE(is_page(files, "longer.html"));
     EXPECT_FALSE(is_page(files, "changed.html"));
     EXPECT_FALSE(is_page(files, "mine.html"));

@@ -152,12 +152,12 @@ std::string epoch_text(double epoch);
 // The page of one run or several: one HTML file that needs nothing else.
 
 struct PageSettings {
-    std::string written;             // date and time
-    std::string version;             // of the program that writes the page
-    double reload_seconds = 0;       // the page loads itself again; 0: never
-    std::size_t most_pictures = 32;  // fewer if the page would grow beyond kMostPageBytes
+    std::string written;        // date and time
+    std::string version;        // of the program that writes the page
+    double reload_seconds = 0;  // the page loads itself again; 0: never
 };
 
+/// Pages that would be larger have fewer pictures.
 inline constexpr std::size_t kMostPageBytes = 2'000'000;
 
 /// The page is about the first run; the others are compared with it. Error(usage) for more runs than have colours.

@@ -1,371 +1,524 @@
-#include "cnntrain/insight/findings.h"
-
+// The page: what is known of runs as JSON, within template.html, whose script shows it.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "insight/report/page/html.h"
-#include "insight/report/page/sections.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/insight/findings.h"
+#include "cnntrain/parallel/pipeline.h"
+#include "insight/report/percent.h"
 
 namespace cnntrain::report {
+
+/// template.html, which CMake makes a source of the build folder.
+extern const std::string_view kTemplate;
+
 namespace {
 
-// The page's script: values under the pointer or, with the arrow keys, at the cursor; smoothing; loading again. Without
-// it, the page shows everything else.
+using nlohmann::json;
+using Runs = std::vector<RunRecord>;
 
-inline constexpr Literal kScript = R"(
-//<![CDATA[
-'use strict';
-(function () {
-  function numbers(text) { return text ? text.split(' ').map(Number) : []; }
-  function short(value) { return Number(value.toPrecision(4)).toString(); }
-  function smoothed(values, weight) {
-    var mean = 0, total = 0;
-    return values.map(function (value) {
-      mean = weight * mean + (1 - weight) * value;
-      total = weight * total + (1 - weight);
-      return mean / total;
-    });
-  }
-  var name = 'http://www.w3.org/2000/svg';
-  var charts = Array.prototype.map.call(document.querySelectorAll('svg.lines'), function (svg) {
-    var s = numbers(svg.dataset.scale);
-    var chart = {
-      svg: svg, at: -1, unit: svg.dataset.unit, axis: svg.dataset.axis,
-      x: function (v) { return s[2] + (v - s[0]) / (s[1] - s[0]) * (s[3] - s[2]); },
-      y: function (v) { return s[6] + (v - s[4]) / (s[5] - s[4]) * (s[7] - s[6]); },
-      value: function (place) { return s[0] + (place - s[2]) / (s[3] - s[2]) * (s[1] - s[0]); },
-      lines: Array.prototype.map.call(svg.querySelectorAll('polyline'), function (line) {
-        var y = numbers(line.dataset.y);
-        return { element: line, name: line.dataset.name, noisy: line.dataset.noisy === '1',
-                 x: numbers(line.dataset.x), y: y, shown: y, raw: null };
-      }),
-      cursor: document.createElementNS(name, 'line'), readout: document.createElement('p')
-    };
-    chart.cursor.setAttribute('class', 'cursor');
-    chart.cursor.setAttribute('y1', s[7]);
-    chart.cursor.setAttribute('y2', s[6]);
-    chart.cursor.style.display = 'none';
-    svg.appendChild(chart.cursor);
-    chart.readout.className = 'readout';
-    chart.readout.setAttribute('aria-live', 'polite');
-    chart.readout.textContent = '\u00a0';
-    svg.insertAdjacentElement('afterend', chart.readout);
-    chart.places = chart.lines.reduce(function (all, line) { return all.concat(line.x); }, [])
-      .sort(function (a, b) { return a - b; })
-      .filter(function (v, i, all) { return i === 0 || v !== all[i - 1]; });
-    return chart;
-  });
-  function nearest(values, value) {
-    return values.reduce(function (best, v, i) {
-      return best === -1 || Math.abs(v - value) < Math.abs(values[best] - value) ? i : best;
-    }, -1);
-  }
-  function show(chart, index) {
-    var value = chart.places[index], place = chart.x(value).toFixed(1);
-    chart.at = index;
-    chart.cursor.style.display = '';
-    chart.cursor.setAttribute('x1', place);
-    chart.cursor.setAttribute('x2', place);
-    chart.readout.textContent = chart.axis + ' ' + short(value) + ': ' + chart.lines.map(function (line) {
-      return line.name + ' ' + short(line.shown[nearest(line.x, value)]) + chart.unit;
-    }).join(', ');
-  }
-  function hide(chart) {
-    chart.at = -1;
-    chart.cursor.style.display = 'none';
-    chart.readout.textContent = '\u00a0';
-  }
-  charts.forEach(function (chart) {
-    var svg = chart.svg;
-    svg.addEventListener('pointermove', function (event) {
-      var box = svg.getBoundingClientRect();
-      show(chart, nearest(chart.places, chart.value((event.clientX - box.left) / box.width * 400)));
-    });
-    svg.addEventListener('pointerleave', function () { hide(chart); });
-    svg.setAttribute('tabindex', '0');
-    svg.addEventListener('blur', function () { hide(chart); });
-    svg.addEventListener('keydown', function (event) {
-      var step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-      if (step === undefined) { return; }
-      event.preventDefault();
-      show(chart, Math.max(0, Math.min(chart.places.length - 1, chart.at + step)));
-    });
-  });
-  var control = document.getElementById('smooth');
-  if (control) {
-    control.parentElement.hidden = false;
-    control.addEventListener('input', function () {
-      var weight = Number(control.value);
-      charts.forEach(function (chart) {
-        chart.lines.forEach(function (line) {
-          if (!line.noisy) { return; }
-          line.shown = weight === 0 ? line.y : smoothed(line.y, weight);
-          if (!line.raw) {
-            line.raw = line.element.cloneNode();
-            line.raw.setAttribute('class', line.element.getAttribute('class') + ' raw');
-            line.element.parentNode.insertBefore(line.raw, line.element);
-          }
-          line.raw.style.display = weight === 0 ? 'none' : '';
-          line.element.setAttribute('points', line.x.map(function (x, i) {
-            return chart.x(x).toFixed(1) + ',' + chart.y(line.shown[i]).toFixed(1);
-          }).join(' '));
-        });
-      });
-    });
-  }
-  var again = Number(document.body.dataset.reload);
-  if (again) { setTimeout(function () { location.reload(); }, 1000 * again); }
-}());
-//]]>
-)";
+constexpr std::size_t kMostRows = 200;  // of a table
 
-// The page's style. Colours have a contrast of 4.5 for text and 3 for lines, light and dark.
-
-inline constexpr Literal kStyle = R"(
-:root { color-scheme: light dark; --back: #ffffff; --card: #f5f7f9; --text: #1b1f24; --soft: #525a64;
-  --rule: #d3d9df; --heat: 11 98 196; --c0: #0b62c4; --c1: #a8480b; --c2: #1a7431; --c3: #7a3fd1; --c4: #b02a76;
-  --c5: #57606a; --good: #1a7431; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) {
-  :root { --back: #0f141a; --card: #182028; --text: #e6edf3; --soft: #a4afbb; --rule: #37424d; --heat: 88 166 255;
-    --c0: #58a6ff; --c1: #f0883e; --c2: #56d364; --c3: #bc8cff; --c4: #ff7bbf; --c5: #adbac7; --good: #56d364;
-    --bad: #ff8a80; } }
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; max-width: 1320px; padding: 16px 20px 48px; background: var(--back); color: var(--text);
-  font: 15px/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
-p, li, td, pre, figcaption { overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.2; margin: 0 0 2px; }
-h2 { font-size: 1.15rem; margin: 28px 0 10px; padding-top: 10px; border-top: 1px solid var(--rule); }
-h3 { font-size: 1rem; margin: 16px 0 6px; }
-p { margin: 0 0 6px; }
-.soft, figcaption .soft { color: var(--soft); }
-.answers { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 370px), 1fr)); gap: 12px;
-  margin-top: 14px; }
-.answers section { background: var(--card); border: 1px solid var(--rule); border-left: 4px solid var(--c0);
-  border-radius: 6px; padding: 10px 14px; min-width: 0; }
-.answers section.good { border-left-color: var(--good); }
-.answers section.bad { border-left-color: var(--bad); }
-.answers section.long { grid-column: 1 / -1; }
-.answers h2 { border: 0; margin: 0 0 4px; padding: 0; font-size: 1.05rem; }
-.answers p { font-size: .92rem; margin-bottom: 4px; }
-.answers p:first-of-type { font-weight: 600; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 390px), 1fr)); gap: 16px; }
-.grid.small { grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); }
-.small figcaption, .small p { font-size: .8rem; line-height: 1.3; margin: 0; }
-figure { margin: 0; min-width: 0; }
-figcaption { font-weight: 600; margin-bottom: 4px; }
-svg { display: block; width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
-.grid { min-width: 0; }
-line.rule { stroke: var(--rule); }
-line.axis { stroke: var(--soft); }
-.line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
-.dashed { stroke-dasharray: 5 3; stroke-width: 1.4; }
-.raw { opacity: .3; }
-.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
-.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
-.dot.c0, .fill.c0 { fill: var(--c0); } .dot.c1, .fill.c1 { fill: var(--c1); } .dot.c2, .fill.c2 { fill: var(--c2); }
-.dot.c3, .fill.c3 { fill: var(--c3); } .dot.c4, .fill.c4 { fill: var(--c4); } .dot.c5, .fill.c5 { fill: var(--c5); }
-.track { fill: var(--rule); }
-.cursor { stroke: var(--text); stroke-width: 1; }
-.readout { min-height: 1.4em; font-size: .85rem; margin: 2px 0 0; font-variant-numeric: tabular-nums; }
-.legend { list-style: none; margin: 2px 0 0; padding: 0; font-size: .85rem; display: flex; flex-wrap: wrap;
-  gap: 0 14px; }
-.key { display: inline-block; width: 22px; height: 8px; margin-right: 6px; vertical-align: middle; }
-.smooth { margin: 0 0 10px; }
-.smooth input { vertical-align: middle; width: 180px; max-width: 60vw; accent-color: var(--c0); }
-[hidden] { display: none; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: 3px 10px 3px 0; vertical-align: top; border-bottom: 1px solid var(--rule); }
-thead th { border-bottom: 2px solid var(--rule); }
-th { font-weight: 600; }
-td.number, th.number { text-align: right; }
-td.number { white-space: nowrap; }
-.parts table { width: 100%; max-width: 640px; }
-.parts td { white-space: nowrap; } .parts td.bar { width: 34%; vertical-align: middle; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 20px; }
-.pair > div { min-width: 0; }
-.parts td.bar svg { height: 12px; }
-.scroll { overflow: auto; max-height: 560px; border: 1px solid var(--rule); border-radius: 6px; padding: 6px 10px; }
-.scroll table { font-size: .84rem; }
-.scroll td, .scroll th { overflow-wrap: break-word; max-width: 480px; }
-.flag, th code { white-space: nowrap; }
-.scroll.wide-rows { max-height: none; }
-:focus-visible { outline: 2px solid var(--c0); outline-offset: 2px; }
-.matrix td, .matrix th { border: 1px solid var(--rule); padding: 2px 5px; text-align: center; min-width: 30px; }
-.matrix thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; max-height: 150px;
-  padding: 5px 2px; vertical-align: bottom; }
-.matrix thead th:first-child { writing-mode: horizontal-tb; transform: none; }
-.matrix tbody th { text-align: right; white-space: nowrap; max-width: 190px; overflow: hidden;
-  text-overflow: ellipsis; }
-.matrix td { background: rgb(var(--heat) / calc(var(--v, 0) * .5)); }
-.matrix td.right { outline: 1px solid var(--soft); outline-offset: -1px; }
-.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(132px, 1fr)); gap: 12px; }
-.photos img { width: 100%; aspect-ratio: 1; object-fit: contain; background: var(--card); image-rendering: auto;
-  border: 1px solid var(--rule); border-radius: 4px; }
-.photos img.tiny { image-rendering: pixelated; }
-.photos figcaption { font-weight: 400; font-size: .8rem; line-height: 1.3; }
-.photos .file { display: block; color: var(--soft); }
-.texts li, .words li { margin-bottom: 10px; }
-.words mark { background: none; color: inherit; font-weight: 600; border-bottom: 2px solid var(--bad); }
-.words mark.right { border-bottom-color: var(--good); }
-.words .guess { color: var(--soft); font-size: .88em; }
-.ticks td { min-width: 34px; padding: 2px 4px; text-align: center; border: 1px solid var(--rule); white-space: nowrap; }
-.ticks td.forward { background: rgb(var(--heat) / .15); }
-.ticks td.backward { background: rgb(var(--heat) / .35); }
-.ticks td.both { background: rgb(var(--heat) / .5); }
-pre { background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: 8px 10px; margin: 0 0 8px;
-  white-space: pre-wrap; font: 13px/1.4 ui-monospace, monospace; }
-code { font: .92em ui-monospace, monospace; }
-footer { margin-top: 32px; font-size: .85rem; color: var(--soft); border-top: 1px solid var(--rule);
-  padding-top: 8px; }
-@media (max-width: 480px) { body { padding: 12px 12px 32px; } h1 { font-size: 1.25rem; } th, td { padding-right: 7px; }
-  .photos { grid-template-columns: repeat(auto-fill, minmax(104px, 1fr)); gap: 8px; } }
-@media print { :root { --back: #ffffff; --card: #f5f7f9; --text: #1b1f24; --soft: #525a64; --rule: #d3d9df;
-    --heat: 11 98 196; --c0: #0b62c4; --c1: #a8480b; --c2: #1a7431; --c3: #7a3fd1; --c4: #b02a76; --c5: #57606a;
-    --good: #1a7431; --bad: #b3261e; color-scheme: light; }
-  body { max-width: none; padding: 0; font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  .smooth, .readout { display: none; } .scroll { overflow: visible; max-height: none; border: 0; padding: 0; }
-  figure, .answers section, .matrix, tr { break-inside: avoid; }
-  h2, h3, p.soft { break-after: avoid; }
-  .scroll td, .scroll th { max-width: none; overflow-wrap: anywhere; } th code { white-space: normal; }
-  .grid { grid-template-columns: repeat(2, 1fr); } .grid.small { grid-template-columns: repeat(6, 1fr); }
-  .photos { grid-template-columns: repeat(6, 1fr); } }
-)";
-
-// The begin of every page. is_page() recognises it.
-constexpr Literal kBegin = "<!DOCTYPE html>\n<html lang=\"en\" data-program=\"cnntrain report\">\n";
-
-// The last line of every page, with the checksum of all before it.
-constexpr std::string_view kSeal = "<!-- crc32c ";
-constexpr std::string_view kSealEnd = " -->\n";
-
-std::string sealed(std::string page) {
-    const std::uint32_t checksum = crc32c(std::as_bytes(std::span(page)));
-    return page + std::string(kSeal) + hex_text(checksum) + std::string(kSealEnd);
+/// The text, cut in the middle if it is longer than `most` bytes.
+std::string brief(std::string_view text, std::size_t most = 120) {
+    if (text.size() <= most) return std::string(text);
+    const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U; };
+    std::size_t begin = most / 2;
+    std::size_t end = text.size() - most / 3;
+    while (begin > 0 && continues(begin))
+        --begin;
+    while (end < text.size() && continues(end))
+        ++end;
+    return std::string(text.substr(0, begin)) + " ... " + std::string(text.substr(end));
 }
 
-std::string end_word(End end) {
-    switch (end) {
-        case End::finished:
-            return "finished";
-        case End::early:
-            return "ended early";
-        case End::stopped:
-            return "stopped";
-        case End::diverged:
-            return "ended with an error";
-        case End::going:
-            return "still going";
-        case End::killed:
-            return "killed";
-        case End::unknown:
-            break;
-    }
-    return "end not recorded";
+// The first screen
+
+std::string status_of(const RunRecord& run, const PageSettings& settings) {
+    constexpr std::string_view kEnds[] = {"finished",    "ended early", "stopped",         "ended with an error",
+                                          "still going", "killed",      "end not recorded"};
+    static_assert(std::size(kEnds) == enumerator_count<End>(), "a word for each end, in their order");
+    return std::string(kEnds[static_cast<std::size_t>(run.end)]) +
+           (run.log.date.empty() ? "" : ", began " + run.log.date) + "; page written " + settings.written;
 }
 
 std::string tone_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::learned:
-            return "good";
-        case Verdict::none:
-        case Verdict::diverged:
-            return "bad";
-        case Verdict::little:
-        case Verdict::unknown:
-            break;
-    }
-    return "";
+    if (verdict == Verdict::learned) return "good";
+    return verdict == Verdict::none || verdict == Verdict::diverged ? "bad" : "";
 }
 
-void add_answer(Html& page, std::string_view question, const std::vector<std::string>& sentences,
-                const std::string& tone = "") {
-    page.open("section", {{"class", tone}}).leaf("h2", question);
-    for (const std::string& sentence : sentences) {
-        if (sentence.empty()) continue;
-        page.open("p");
-        add_words_of(page, brief(sentence, 700));
-        page.close();
-    }
-    page.close();
+json answer(const std::vector<std::string>& sentences) {
+    json texts = json::array();
+    for (const std::string& sentence : sentences)
+        texts.push_back(brief(sentence, 700));
+    return texts;
 }
 
-std::vector<std::string> with_line(const RunRecord& run) {
+json description_of(const RunRecord& run) {
     std::vector<std::string> sentences = describe_run(run);
     if (!run.log.command_line.empty()) sentences.push_back(brief(run.log.command_line, 240));
-    return sentences;
+    return answer(sentences);
 }
 
-/// Findings about the runs, made once for the first screen and the sections.
-struct Findings {
-    Learning learning;
-    Speed speed;
-    Confusion confusion;
-    Comparison comparison;
+// Curves
+
+/// Adds a line, unless it has no points. Runs of neighbouring points are replaced by their means, so that at most
+/// kMostPoints are left. `line`: its name and colour; it can be dashed, have dots, or be noisy, so that it is smoothed.
+void add_line(json& chart, const Curve& curve, json line) {
+    constexpr std::size_t kMostPoints = 400;
+    std::vector<std::size_t> points;
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+        if (std::isfinite(curve.x[i]) && std::isfinite(curve.y[i])) points.push_back(i);
+    }
+    if (points.empty()) return;
+    const std::size_t each = (points.size() + kMostPoints - 1) / kMostPoints;
+    for (std::size_t begin = 0; begin < points.size(); begin += each) {
+        const std::size_t count = std::min(each, points.size() - begin);
+        double x = 0;
+        double y = 0;
+        for (const std::size_t i : std::span(points).subspan(begin, count)) {
+            x += curve.x[i] / static_cast<double>(count);
+            y += curve.y[i] / static_cast<double>(count);
+        }
+        line["x"].push_back(json::parse(formatted("%.5g", x)));  // no chart shows more digits
+        line["y"].push_back(json::parse(formatted("%.5g", y)));
+        line["last"] = number_text(y);
+    }
+    chart["lines"].push_back(line);
+}
+
+void add_chart(json& page, const Runs& runs, std::string_view title, std::string_view unit, json chart) {
+    if (chart.empty()) return;
+    const bool epochs = std::ranges::all_of(
+        runs, [](const RunRecord& run) { return run.training.has("epoch") || run.validation.has("epoch"); });
+    chart.update({{"title", title}, {"unit", unit}, {"axis", epochs ? "epoch" : "iteration"}});
+    page["curves"].push_back(chart);
+}
+
+void add_measure(json& page, const Runs& runs, const Measure& measure) {
+    constexpr std::size_t kTrainingColour = 1;
+    constexpr std::size_t kAverageColour = 5;
+    const bool single = runs.size() == 1;
+    json chart;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const std::string name = single ? "" : brief(runs[i].name, 40) + ": ";
+        const std::size_t colour = single ? kTrainingColour : i;
+        add_line(chart, training_curve(runs[i], measure),
+                 {{"name", name + "training"}, {"colour", colour}, {"dashed", true}, {"noisy", true}});
+        add_line(chart, validation_curve(runs[i], measure),
+                 {{"name", name + "validation"}, {"colour", i}, {"dots", true}});
+    }
+    const Curve average = single ? validation_curve(runs.front(), measure, Validated::average) : Curve();
+    add_line(chart, average, {{"name", "validation of the average"}, {"colour", kAverageColour}, {"dots", true}});
+    add_chart(page, runs, measure.title, measure.unit, chart);
+}
+
+void add_column(json& page, const Runs& runs, const std::string& title, const std::string& column, const char* unit,
+                bool noisy) {
+    json chart;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        add_line(chart, training_column(runs[i], column),
+                 {{"name", runs.size() == 1 ? title : brief(runs[i].name, 40)}, {"colour", i}, {"noisy", noisy}});
+    }
+    add_chart(page, runs, title, unit, chart);
+}
+
+void add_curves(json& page, const Runs& runs) {
+    std::set<std::string_view> titles;
+    for (const RunRecord& run : runs) {
+        for (const Measure& measure : measures_of(run)) {
+            if (titles.insert(measure.title).second) add_measure(page, runs, measure);
+        }
+    }
+    add_column(page, runs, "Learning rate", "lr", "", false);
+    add_column(page, runs, "Throughput", rate_column(runs.front()), " per second", true);
+}
+
+// Where the time went
+
+void add_parts(json& page, const char* title, const std::vector<TimePart>& parts) {
+    json rows = json::array();
+    double whole = 0;
+    for (const TimePart& part : parts) {
+        rows.push_back({{"name", part.name}, {"seconds", part.seconds}, {"text", duration_text(part.seconds)}});
+        whole += part.seconds;
+    }
+    if (whole > 0) page["parts"].push_back({{"title", title}, {"rows", rows}});
+}
+
+std::string work_rate(double work, double seconds) {
+    return work > 0 && seconds > 0 ? formatted("%.1f", work / seconds) : "-";
+}
+
+/// Adds the operations that --profile measured, the longest first.
+void add_operations(json& page, const profile::Profile& profile) {
+    constexpr std::size_t kMostOperations = 16;
+    if (!(profile.step_seconds > 0)) return;
+    std::string text = formatted("Measured by --profile in %lld updates of %.4g ms.",
+                                 static_cast<long long>(profile.steps), 1e3 * profile.step_seconds);
+    if (profile.peaks.are_known()) {
+        text += formatted(" Peaks of the machine: %.0f GFLOP/s", profile.peaks.flops_per_second / 1e9);
+        for (const MemoryLevel& level : profile.peaks.levels)
+            text += formatted(", %.0f GB/s (%s)", level.rates.best() / 1e9, level.name.c_str());
+        text += ". Roofline: the least time that these allow, as a share of the measured time.";
+    }
+    page["measured"] = brief(text, 500);
+    for (const auto& [row, least] : profile::by_operation(profile.rows, profile.peaks)) {
+        if (page["operations"].size() == kMostOperations) break;
+        const bool known = least.seconds > 0;
+        page["operations"].push_back({brief(row.op, 60), brief(row.phase, 20), formatted("%.3f", 1e3 * row.seconds),
+                                      formatted("%.1f %%", kPercent * row.seconds / profile.step_seconds),
+                                      work_rate(row.gflop, row.seconds), work_rate(1e-3 * row.megabytes, row.seconds),
+                                      known ? formatted("%.0f %%", kPercent * least.share_of(row.seconds)) : "-",
+                                      known ? least.bound : "-"});
+    }
+}
+
+void add_times(json& page, const RunRecord& run, const Speed& speed) {
+    add_parts(page, "Weight updates", speed.update_parts);
+    add_parts(page, "The whole run", speed.run_parts);
+    if (run.profile) add_operations(page, *run.profile);
+    if (!run.log.exchange.empty()) page["exchange"] = run.log.exchange + ".";
+    for (std::size_t row = 0; row < run.ranks.rows(); ++row) {
+        json cells = {run.ranks.text(row, "rank"), run.ranks.text(row, "updates")};
+        for (const char* const column : {"update_seconds", "input_wait_seconds", "exchange_seconds",
+                                         "exposed_exchange_seconds", "processor_seconds"})
+            cells.push_back(duration_text(run.ranks.number(row, column)));
+        page["ranks"].push_back(cells);
+    }
+}
+
+// Classes, the most wrong samples, masked words
+
+std::string brief_name(const Confusion& confusion, std::int64_t label) {
+    const auto place = static_cast<std::size_t>(label);
+    return brief(place < confusion.names.size() ? confusion.names[place] : std::to_string(label), 60);
+}
+
+/// Adds the matrix of all classes, or of those that take part in the most confusions.
+void add_matrix(json& page, const Confusion& confusion) {
+    constexpr std::size_t kMostInMatrix = 20;
+    if (confusion.pairs.empty() && confusion.worst.empty()) return;
+    std::vector<std::int64_t> labels(confusion.classes.size());
+    std::iota(labels.begin(), labels.end(), 0);
+    if (labels.size() > kMostInMatrix) {
+        std::vector<std::int64_t> wrong(labels.size());
+        for (const ConfusedPair& pair : confusion.pairs) {
+            wrong[static_cast<std::size_t>(pair.label)] += pair.count;
+            wrong[static_cast<std::size_t>(pair.taken_for)] += pair.count;
+        }
+        std::ranges::stable_sort(labels, std::greater<>(),
+                                 [&](std::int64_t label) { return wrong[static_cast<std::size_t>(label)]; });
+        labels.resize(kMostInMatrix);
+        std::ranges::sort(labels);
+        page["shown"] = formatted(" The %zu of %zu classes that are confused most often.", kMostInMatrix, wrong.size());
+    }
+    for (const std::int64_t label : labels) {
+        json counts = json::array();
+        for (const std::int64_t taken_for : labels)
+            counts.push_back(confusion.count(label, taken_for));
+        page["matrix"].push_back({{"name", brief_name(confusion, label)},
+                                  {"samples", confusion.classes[static_cast<std::size_t>(label)].samples},
+                                  {"counts", counts}});
+    }
+}
+
+std::string share_text(double share) {
+    return std::isnan(share) ? "-" : formatted("%.1f %%", kPercent * share);
+}
+
+void add_classes(json& page, const Confusion& confusion) {
+    if (confusion.classes.empty()) return;
+    page["counted"] = confusion.source;
+    add_matrix(page, confusion);
+    std::vector<ClassResult> classes = confusion.classes;
+    std::erase_if(classes, [](const ClassResult& one) { return one.samples == 0 && one.predicted == 0; });
+    std::ranges::stable_sort(classes, {},
+                             [](const ClassResult& one) { return std::isnan(one.recall()) ? 2 : one.recall(); });
+    if (classes.size() > kMostRows) page["weakest"] = formatted(" (%zu of %zu)", kMostRows, classes.size());
+    classes.resize(std::min(kMostRows, classes.size()));
+    for (const ClassResult& one : classes) {
+        page["classes"].push_back({brief_name(confusion, one.label), one.samples, share_text(one.recall()),
+                                   one.predicted, share_text(one.precision()), share_text(one.f1())});
+    }
+}
+
+/// The word piece of a token, or its number.
+std::string piece_of(const RunRecord& run, std::int64_t id) {
+    const bool known = id >= 0 && static_cast<std::size_t>(id) < run.vocabulary.size();
+    return known ? brief(run.vocabulary[static_cast<std::size_t>(id)], 40) : std::to_string(id);
+}
+
+/// Adds the most wrong samples: those with pictures or, if there are none, texts.
+void add_samples(json& page, const RunRecord& run, const Confusion& confusion) {
+    constexpr std::size_t kMost = 32;
+    if (!run.predictions) return;
+    page["unit"] = run.predictions->unit_many;
+    const auto named = [&](std::int64_t label, double probability) {
+        return brief_name(confusion, label) + " (" + probability_text(probability) + ")";
+    };
+    json photos = json::array();
+    json texts = json::array();
+    for (const std::size_t row : confusion.worst) {
+        const Sample& sample = run.predictions->rows[row];
+        json shown = {{"text", named(sample.label, sample.own) + ", taken for " +
+                                   named(sample.classes.front(), sample.probabilities.front())},
+                      {"file", brief(short_path(sample.name), 60)},
+                      {"path", brief(sample.name, 300)}};
+        if (!sample.picture.empty() && photos.size() < kMost) {
+            shown["picture"] = sample.picture;
+            photos.push_back(shown);
+        } else if (texts.size() < kMost && photos.empty()) {
+            for (const std::int64_t id : sample.tokens)
+                shown["pieces"].push_back(piece_of(run, id));
+            texts.push_back(shown);
+        }
+    }
+    page[photos.empty() ? "texts" : "photos"] = photos.empty() ? texts : photos;
+}
+
+/// Adds each sequence as its word pieces. Masked ones have the network's guesses.
+void add_words(json& page, const RunRecord& run) {
+    if (!run.predictions) return;
+    page["numbered"] = run.vocabulary.empty();
+    for (const Sequence& sequence : run.predictions->sequences) {
+        json pieces = json::array();
+        for (const std::int64_t id : sequence.tokens)
+            pieces.push_back(piece_of(run, id));
+        for (const MaskedWord& word : sequence.masked) {
+            std::vector<std::string> guesses;
+            for (std::size_t i = 0; i < word.guesses.size(); ++i)
+                guesses.push_back(piece_of(run, word.guesses[i]) + " " + probability_text(word.probabilities[i]));
+            const bool right = !word.guesses.empty() && word.guesses.front() == word.id;
+            pieces.at(word.at) = {{"word", piece_of(run, word.id)}, {"right", right}, {"guesses", joined(guesses)}};
+        }
+        page["sequences"].push_back(pieces);
+    }
+}
+
+// Histograms
+
+/// Numbers of values in equal intervals of [low, high]; values beyond do not count.
+json bars_of(const std::vector<double>& values, double low, double high, std::size_t intervals) {
+    std::vector<std::int64_t> counts(intervals);
+    if (high <= low) high = low + std::max(1e-9, 0.1 * std::fabs(low));
+    for (const double value : values) {
+        if (value < low || value > high) continue;
+        const double place = (value - low) / (high - low) * static_cast<double>(intervals);
+        ++counts[std::min(static_cast<std::size_t>(place), intervals - 1)];
+    }
+    return {{"low", low}, {"high", high}, {"counts", counts}};
+}
+
+struct Series {
+    const char* name;
+    int colour;
+    std::vector<double> values = {};  // finite ones
 };
 
-void add_first_screen(Html& page, const std::vector<RunRecord>& runs, const Findings& found) {
+void add_histogram(json& page, const char* title, const char* axis, const std::vector<Series>& series) {
+    constexpr std::size_t kIntervals = 24;
+    std::vector<double> all;
+    for (const Series& one : series)
+        all.insert(all.end(), one.values.begin(), one.values.end());
+    if (all.empty()) return;
+    const auto [low, high] = std::ranges::minmax(all);
+    json drawn = json::array();
+    for (const Series& one : series) {
+        json bars = bars_of(one.values, low, high, kIntervals);
+        bars["name"] = one.name;
+        bars["colour"] = one.colour;
+        drawn.push_back(bars);
+    }
+    page["histograms"].push_back({{"title", title}, {"axis", axis}, {"series", drawn}});
+}
+
+void add_histograms(json& page, const RunRecord& run) {
+    Series right{"classified correctly", 2};
+    Series wrong{"wrong", 1};
+    Series own{"all", 0};
+    for (const Sample& sample : run.predictions ? run.predictions->rows : std::vector<Sample>()) {
+        if (sample.classes.empty()) continue;
+        (sample.is_wrong() ? wrong : right).values.push_back(sample.probabilities.front());
+        own.values.push_back(sample.own);
+    }
+    Series times{"log lines", 3};
+    for (std::size_t row = 0; row < run.training.rows(); ++row)
+        times.values.push_back(1e3 * run.training.number(row, "it_time"));
+    std::erase_if(times.values, [](double value) { return !std::isfinite(value); });
+    add_histogram(page, "Probability of the predicted class", "probability", {right, wrong});
+    add_histogram(page, "Probability of the true class", "probability", {own});
+    if (times.values.size() > 1)
+        add_histogram(page, "Duration of a weight update, by log line", "milliseconds", {times});
+}
+
+/// Adds histograms between the 0.1th and the 99.9th percentile.
+void add_weights(json& page, const RunRecord& run) {
+    constexpr std::size_t kIntervals = 32;
+    constexpr std::size_t kCut = 1000;  // one of so many values is beyond each end
+    if (!run.checkpoint) return;
+    page["checkpoint"] = run.checkpoint->name;
+    for (const WeightGroup& group : run.weights) {
+        if (group.values.empty()) continue;
+        std::vector<double> values = group.values;
+        std::ranges::sort(values);
+        const auto count = static_cast<double>(values.size());
+        const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+        const double square = std::inner_product(values.begin(), values.end(), values.begin(), 0.0) / count;
+        const std::size_t beyond = values.size() / kCut;
+        json bars = bars_of(values, values[beyond], values[values.size() - 1 - beyond], kIntervals);
+        bars["name"] = brief(group.name, 60);
+        bars["detail"] =
+            formatted("mean %.2g, deviation %.2g; ", mean, std::sqrt(std::max(0.0, square - mean * mean))) +
+            std::to_string(group.elements) + " values in " + counted(group.tensors, "tensor") +
+            (group.not_finite > 0 ? "; some are not finite" : "");
+        page["weights"].push_back(bars);
+    }
+}
+
+// The pipeline
+
+/// "F0 B1" for each stage and tick.
+json ticks_of(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::int64_t ticks) {
+    const std::vector<std::string> idle(static_cast<std::size_t>(ticks));
+    std::vector<std::vector<std::string>> stages(static_cast<std::size_t>(pipeline.stages), idle);
+    for (std::int64_t tick = 0; tick < ticks; ++tick) {
+        for (const schedule::StageWork& work : schedule::work_at(pipeline, micro_batches, tick)) {
+            std::string& cell = stages[static_cast<std::size_t>(work.stage)][static_cast<std::size_t>(tick)];
+            cell += std::string(cell.empty() ? "" : " ") + (work.backward ? "B" : "F");
+            cell += std::to_string(work.micro_batch);
+        }
+    }
+    return stages;
+}
+
+void add_pipeline(json& page, const RunRecord& run) {
+    constexpr std::int64_t kMostTicks = 64;
+    if (run.log.stage_count < 2) return;
+    const auto schedule = named<schedule::PipelineSchedule>(run.argument("pipeline_schedule"));
+    const schedule::Pipeline pipeline{static_cast<std::int32_t>(run.log.stage_count),
+                                      schedule.value_or(schedule::PipelineSchedule::sequential)};
+    std::int64_t micro_batches = std::atoll(run.argument("gradient_accumulation_count").c_str());
+    if (micro_batches < 1) micro_batches = std::int64_t{2} * pipeline.stages;
+    const std::int64_t ticks = schedule::tick_count(pipeline, micro_batches);
+    const std::int64_t shown = std::min(ticks, kMostTicks);
+    page["pipeline"] = formatted(
+        "%d stages, %lld micro-batches for each weight update. With equal stages, each waits "
+        "%.0f %% of the time.",
+        pipeline.stages, static_cast<long long>(micro_batches),
+        kPercent * schedule::bubble(pipeline, micro_batches, {1, 2}));
+    page["ticks"] = "Ticks of one weight update, " + std::string(spelling(pipeline.schedule)) +
+                    " pipeline: F forward, B backward, with the number of the micro-batch" +
+                    (shown < ticks ? "; the first " + std::to_string(shown) + " of " + std::to_string(ticks) : "");
+    page["stages"] = ticks_of(pipeline, micro_batches, shown);
+    page["memory"] = brief(run.log.stages, 4000);
+}
+
+// What ran, what differs and what is missing
+
+void add_what_ran(json& page, const RunRecord& run) {
+    const std::pair<const char*, std::string> values[] = {
+        {"folder", run.folder},
+        {"began", run.log.date},
+        {"machine", run.log.host},
+        {"processor", run.log.processor},
+        {"cores", run.log.cores},
+        {"backend", run.log.backend},
+        {"arithmetic", run.log.arithmetic},
+        {"program", run.argument("program_version")},
+        {"seed", run.argument("seed")},
+        {"data fingerprint", data_text(run)},
+        {"checkpoint", run.checkpoint ? run.checkpoint->name : ""},
+        {"checkpoint's header", run.checkpoint ? "crc32c " + run.checkpoint->header_crc : ""}};
+    page["line"] = brief(run.log.command_line, 8000);
+    for (const auto& [name, value] : values) {
+        if (!value.empty()) page["values"].push_back({name, brief(value, 400)});
+    }
+    if (!run.knows_changed_options) return;
+    for (const ChangedOption& option : run.changed_options) {
+        if (page["options"].size() == kMostRows) break;
+        page["options"].push_back({option.flag, brief(option.value, 300),
+                                   option.fallback.empty() ? "depends on model and data" : brief(option.fallback)});
+    }
+}
+
+void add_differences(json& page, const Runs& runs, const Comparison& comparison) {
+    for (const RunRecord& run : runs) {
+        page["runs"].push_back(brief(run.name, 60));
+        for (const std::string& one : run.missing)
+            page["missing"].push_back((runs.size() > 1 ? brief(run.name, 60) + ": " : "") + brief(one, 500));
+    }
+    for (const Difference& difference : comparison.options) {
+        if (page["differences"].size() == kMostRows) break;
+        json cells = {brief(difference.key)};
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            const bool recorded = runs[i].arguments.contains(difference.key);
+            const std::string& value = difference.values[i];
+            cells.push_back(!recorded ? "not recorded" : value.empty() ? "none" : brief(value));
+        }
+        page["differences"].push_back(cells);
+    }
+}
+
+// The page as a file
+
+/// The facts by the names that the template has for them. A run without a fact lacks the name.
+json facts_of_page(const Runs& runs, const PageSettings& settings) {
     const RunRecord& run = runs.front();
-    page.open("section", {{"class", "answers"}, {"aria-label", "answers"}});
-    add_answer(page, "Did it learn?", found.learning.sentences, tone_of(found.learning.verdict));
-    add_answer(page, "What limited its speed?", found.speed.sentences);
-    add_answer(page, "What does it confuse?", found.confusion.sentences);
-    add_answer(page, "What exactly ran?", with_line(run), "long");
-    if (runs.size() > 1) add_answer(page, "What changed against the other runs?", found.comparison.sentences, "long");
-    page.close();
-}
-
-std::string title_of(const std::vector<RunRecord>& runs) {
-    std::string title = brief(runs.front().name, 80);
-    if (runs.size() > 1) title += " and " + std::to_string(runs.size() - 1) + " more";
-    return title;
-}
-
-void add_head(Html& page, const std::vector<RunRecord>& runs) {
-    page.open("head").empty("meta", {{"charset", "utf-8"}});
-    page.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-    page.empty("meta", {{"http-equiv", "Content-Security-Policy"},
-                        {"content",
-                         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"}});
-    page.leaf("title", "cnntrain report: " + title_of(runs));
-    page.open("style").literal(kStyle).close().close();
-}
-
-std::string drawn(const std::vector<RunRecord>& runs, const Findings& found, const PageSettings& settings,
-                  std::size_t most_pictures) {
-    const RunRecord& run = runs.front();
-    Html page;
-    page.literal(kBegin);
-    add_head(page, runs);
-    page.open("body", {{"data-reload", settings.reload_seconds > 0 ? number_text(settings.reload_seconds) : ""}});
-    page.open("main").leaf("h1", title_of(runs));
-    page.leaf("p",
-              end_word(run.end) + (run.log.date.empty() ? "" : ", began " + run.log.date) + "; page written " +
-                  settings.written,
-              {{"class", "soft"}});
-    add_first_screen(page, runs, found);
+    const Learning learning = judge_learning(run);
+    const Speed speed = judge_speed(run);
+    const Confusion confusion = judge_confusion(run);
+    const Comparison comparison = compare_runs(runs);
+    const std::string more = runs.size() > 1 ? formatted(" and %zu more", runs.size() - 1) : "";
+    json page = {{"title", brief(run.name, 80) + more}, {"status", status_of(run, settings)},
+                 {"version", settings.version},         {"reload", settings.reload_seconds},
+                 {"tone", tone_of(learning.verdict)},   {"learning", answer(learning.sentences)},
+                 {"limits", answer(speed.sentences)},   {"confusions", answer(confusion.sentences)},
+                 {"description", description_of(run)},  {"changes", answer(comparison.sentences)}};
     add_curves(page, runs);
-    add_times(page, run, found.speed);
-    add_confusion(page, found.confusion);
-    add_samples(page, run, found.confusion, most_pictures);
+    add_times(page, run, speed);
+    add_classes(page, confusion);
+    add_samples(page, run, confusion);
     add_words(page, run);
     add_histograms(page, run);
     add_weights(page, run);
     add_pipeline(page, run);
     add_what_ran(page, run);
-    add_differences(page, runs, found.comparison);
-    add_missing(page, runs);
-    page.close().leaf("footer", "Written by cnntrain report (" + settings.version + "). The file needs nothing else.");
-    page.open("script").literal(kScript).close().close();
-    page.literal("</html>\n");
-    return page.finished();
+    add_differences(page, runs, comparison);
+    return page;
+}
+
+/// The template with the facts in it. Nothing in them can end the element that holds them: "<" is escaped, as are all
+/// characters beyond ASCII; bytes that are no UTF-8 are replaced.
+std::string filled_template(const json& facts) {
+    constexpr std::string_view kPlace = "{facts}";
+    std::string text;
+    for (const char c : facts.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace))
+        text += c == '<' ? "\\u003c" : std::string(1, c);
+    std::string page(kTemplate);
+    return page.replace(page.find(kPlace), kPlace.size(), text);
+}
+
+// The begin of every page, by which is_page() recognises it.
+constexpr std::string_view kBegin = "<!DOCTYPE html>\n<html lang=\"en\" data-program=\"cnntrain report\">\n";
+
+// The last line of every page, with the checksum of all before it.
+constexpr std::string_view kSeal = "<!-- crc32c ";
+
+std::string sealed(const std::string& page) {
+    return page + std::string(kSeal) + hex_text(crc32c(std::as_bytes(std::span(page)))) + " -->\n";
 }
 
 }  // namespace
@@ -376,21 +529,21 @@ std::string page_of(const std::vector<RunRecord>& runs, const PageSettings& sett
         throw Error(ErrorKind::usage, "cnntrain report: " + std::to_string(runs.size()) + " runs; a page compares " +
                                           std::to_string(kMostRuns) + " at most");
     }
-    const Findings found{judge_learning(runs.front()), judge_speed(runs.front()), judge_confusion(runs.front()),
-                         compare_runs(runs)};
-    std::string page = drawn(runs, found, settings, settings.most_pictures);
-    for (std::size_t pictures = settings.most_pictures; page.size() > kMostPageBytes && pictures > 0;) {
-        pictures /= 2;
-        page = drawn(runs, found, settings, pictures);
+    json facts = facts_of_page(runs, settings);
+    std::string page = filled_template(facts);
+    while (page.size() > kMostPageBytes && facts.contains("photos") && !facts["photos"].empty()) {
+        json& photos = facts["photos"];
+        photos.erase(photos.begin() + std::ssize(photos) / 2, photos.end());
+        page = filled_template(facts);
     }
-    return sealed(std::move(page));
+    return sealed(page);
 }
 
 bool is_page(const FileSystem& files, const std::string& path) {
     const std::unique_ptr<InputFile> file = files.open(path);
-    std::string begin(std::min<std::uint64_t>(kBegin.view().size(), file->size_bytes()), '\0');
+    std::string begin(std::min<std::uint64_t>(kBegin.size(), file->size_bytes()), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(begin)));
-    if (begin != kBegin.view()) return false;
+    if (begin != kBegin) return false;
     const std::string text = read_text(files, path);
     const std::size_t seal = text.rfind(kSeal);
     return seal == std::string::npos || text == sealed(text.substr(0, seal));  // earlier versions wrote none
