@@ -263,7 +263,7 @@ Speed judge_speed(const RunRecord& run) {
     judge_limit(run, sums, speed);
     if (sums.seconds > 0) {
         speed.update_parts = {{"passes and update", sums.compute()}, {"waiting for input", sums.input}};
-        if (sums.exchange > 0) speed.update_parts.push_back({"exchange behind the backward pass", sums.exposed});
+        if (sums.exchange > 0) speed.update_parts.push_back({"exchange after the backward pass", sums.exposed});
     }
     if (std::isfinite(speed.samples_per_second)) {
         speed.sentences.push_back("Rate: " + number_text(speed.samples_per_second) + " " + speed.unit +
