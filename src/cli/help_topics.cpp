@@ -539,8 +539,8 @@ Memory    The most memory that one process holds at a time: weights and states, 
           between 0.9 and 1.1 of it.
 Time      Images or sequences per second, duration of one update and of all updates, scaled from the
           micro-batches that were measured; they are smaller than the run's where these would take
-          long. Nothing is measured if the run needs more memory than the machine has. Other programs
-          on the machine slow down both the measurement and the run; a line says when they take the
+          long. Nothing is measured if the run needs more memory than the machine has. Others on the
+          machine slow down both the measurement and the run; a line says when they take the
           processors now. Validation, waiting for data and exchange between processes come on top.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.

@@ -773,8 +773,8 @@ Each topic of help, and what is not one.
   
     cnntrain train --dataset imagenet --data-dir DIR --model-size 50 --keep-ckpts 5 --dry-run
   
-  For a training it also estimates what the run takes. The network is compiled without memory for its
-  values, and matrix products and copies in memory are timed for a fifth of a second.
+  For a training it also estimates what the run takes: memory by compiling the network without memory
+  for its values, time by computing a few micro-batches of made-up samples for some seconds.
   
   Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts, in pretrain
             --max-to-keep). The run's summary has the same line. With --no-logs, checkpoints lie under
@@ -782,11 +782,11 @@ Each topic of help, and what is not one.
   Memory    The most memory that one process holds at a time: weights and states, activations and
             gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
             between 0.9 and 1.1 of it.
-  Time      Images or sequences per second, duration of one update and of all updates, from the
-            operations of each step and the speeds measured now. It is an estimate: measured runs took
-            between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
-            and the run; a line says when they take the processors now. Validation, waiting for data
-            and exchange between processes come on top.
+  Time      Images or sequences per second, duration of one update and of all updates, scaled from the
+            micro-batches that were measured; they are smaller than the run's where these would take
+            long. Nothing is measured if the run needs more memory than the machine has. Others on the
+            machine slow down both the measurement and the run; a line says when they take the
+            processors now. Validation, waiting for data and exchange between processes come on top.
   
   CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
   $ cnntrain help profile

@@ -126,13 +126,13 @@ TimeEstimate measured(const Task& task, const options::Settings& settings, const
     backend::CompileRequest request = short_request(settings, backend);
     shorten(request.plan, flops_per_sample, compute_threads(settings.run));
     const schedule::Placement few = backend.placement(request.plan, request.cpu);
-    request.fields = task.batch_fields(data::Split::train, few.samples);
-    const graph::Graph graph = task.graph(GraphUse::training, request.fields);
+    const graph::Graph graph = task.graph(GraphUse::training, task.batch_fields(data::Split::train, few.samples));
+    MadeUpBatches batches(graph);
     request.graph = &graph;
+    request.fields = batches.fields();
     const auto executable = backend.compile(request);
     for (const backend::Variable& variable : executable->report().variables)
         executable->load(variable.name, HostTensor(variable.desc));  // zeros take the time of other weights
-    MadeUpBatches batches(graph);
     double each = measured_updates(*executable, batches, 0);
     if (each < kPatience) each = measured_updates(*executable, batches, kSeconds);  // the first one was cold
     const double update = std::min(each, update_seconds(executable->profile()));

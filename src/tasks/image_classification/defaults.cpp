@@ -18,17 +18,15 @@ class Filler {
 public:
     explicit Filler(Resolution& run) : run_(run), values_(run.values) {}
 
-    void unset(std::string_view key, const std::optional<double>& value) {
+    void if_unset(std::string_view key, const std::optional<double>& value) {
         if (value && values_.has(key) && !values_.is_set(key)) values_.set(key, *value, Source::model);
     }
 
-    void zero(std::string_view key, const std::optional<double>& value) {
-        if (value) replace(key, *value, {Value(), Value(0.0)});
-    }
+    void if_zero(std::string_view key, double value) { replace(key, value, {Value(), Value(0.0)}); }
+    void if_zero(std::string_view key, std::int64_t value) { replace(key, value, {Value(), Value(std::int64_t{0})}); }
 
-    void zero(std::string_view key, std::int64_t value) { replace(key, value, {Value(), Value(std::int64_t{0})}); }
-
-    void name(std::string_view key, std::string_view value) {
+    /// A name may also be missing as "" or "0".
+    void if_nameless(std::string_view key, std::string_view value) {
         replace(key, std::string(value), {Value(), Value(std::string()), Value(std::string("0"))});
     }
 
@@ -54,7 +52,7 @@ void fill_norm(Resolution& run, const nn::FormDefaults& defaults) {
     if (!own.batch_norm && !own.group_norm) {
         run.values.set(defaults.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true, Source::model);
     }
-    if (own.group_norm) Filler(run).zero("groups", defaults.groups);
+    if (own.group_norm) Filler(run).if_zero("groups", defaults.groups);
 }
 
 void fill_training(Resolution& run, const nn::FormDefaults& defaults) {
@@ -62,22 +60,21 @@ void fill_training(Resolution& run, const nn::FormDefaults& defaults) {
     const optim::OptimiserSettings& optimiser = run.settings().optimiser;
     Filler fill(run);
     const bool lars = optimiser.rule == graph::UpdateRule::lars;
-    fill.unset("weight_decay", lars ? 0.0 : defaults.weight_decay);
-    if (lars) fill.unset("lars_weight_decay", defaults.weight_decay);
+    fill.if_unset("weight_decay", lars ? 0.0 : defaults.weight_decay);
+    if (lars) fill.if_unset("lars_weight_decay", defaults.weight_decay);
     if (optimiser.rule == graph::UpdateRule::rmsprop && !optimiser.rmsprop_decay)
-        fill.unset("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
+        fill.if_unset("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
     const auto exponent = defaults.rate_exponents.find(optimiser.rule);
     if (!image_settings(run.settings()).learning_rate.absolute && exponent != defaults.rate_exponents.end())
-        fill.zero("base_learning_rate_exponent", std::optional<double>(exponent->second));
-    if (run.settings().training.iterations.value_or(0) == 0)
-        fill.zero("epochs", std::optional<double>(defaults.epochs));
+        fill.if_zero("base_learning_rate_exponent", exponent->second);
+    if (run.settings().training.iterations.value_or(0) == 0) fill.if_zero("epochs", defaults.epochs);
     if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule"))
         values.set("learning_rate_schedule", defaults.drop_fractions, Source::model);
     // LARS uses the common weight decay if its own is 0.
-    if (lars) fill.zero("lars_weight_decay", std::optional<double>(optimiser.weight_decay));
-    fill.zero("learning_rate_decay", std::optional<double>(0.1));
-    fill.zero("lr_decay_rate", defaults.rate_decay);
-    if (defaults.rate_drops) fill.zero("lr_drops", *defaults.rate_drops);
+    if (lars) fill.if_zero("lars_weight_decay", optimiser.weight_decay);
+    fill.if_zero("learning_rate_decay", 0.1);
+    if (defaults.rate_decay) fill.if_zero("lr_decay_rate", *defaults.rate_decay);
+    if (defaults.rate_drops) fill.if_zero("lr_drops", *defaults.rate_drops);
 }
 
 /// The data set's times of validations, unless the user says some or wants none.
@@ -123,16 +120,16 @@ void fill_model_defaults(Resolution& run) {
     const nn::FamilyInfo info = nn::family_info(own.model.family);
     const nn::FormDefaults& defaults = nn::defaults_of(info, fill_form(run, images));
     Filler fill(run);
-    fill.name("model_size", defaults.size);
-    fill.zero("micro_batch_size", defaults.micro_batch_size);
+    fill.if_nameless("model_size", defaults.size);
+    fill.if_zero("micro_batch_size", defaults.micro_batch_size);
     fill_norm(run, defaults);
-    fill.zero("BN_decay", std::optional<double>(0.97));
-    fill.zero("pipeline_num_parallel", std::int64_t{48});
-    fill.zero("image_size", default_image_size(info, own.model.size, images));
-    fill.unset("norm_epsilon", info.norm_epsilon);
-    if (info.convolution_groups != 0) fill.zero("convolution_groups", info.convolution_groups);
-    if (info.group_dim != 0) fill.zero("group_dim", info.group_dim);
-    if (defaults.label_smoothing != 0) fill.zero("label_smoothing", std::optional<double>(defaults.label_smoothing));
+    fill.if_zero("BN_decay", 0.97);
+    fill.if_zero("pipeline_num_parallel", std::int64_t{48});
+    fill.if_zero("image_size", default_image_size(info, own.model.size, images));
+    fill.if_unset("norm_epsilon", info.norm_epsilon);
+    if (info.convolution_groups != 0) fill.if_zero("convolution_groups", info.convolution_groups);
+    if (info.group_dim != 0) fill.if_zero("group_dim", info.group_dim);
+    if (defaults.label_smoothing != 0) fill.if_zero("label_smoothing", defaults.label_smoothing);
     if (defaults.two_pass_variance && !own.force_unstable_norm && !run.settings().ipu.stable_norm)
         run.values.set("stable_norm", true, Source::model);
     if (run.command != Command::train) return;

@@ -194,8 +194,10 @@ void add_times(json& page, const RunRecord& run, const Speed& speed) {
     for (std::size_t row = 0; row < run.ranks.rows(); ++row) {
         json cells = {run.ranks.text(row, "rank"), run.ranks.text(row, "updates")};
         for (const char* const column : {"update_seconds", "input_wait_seconds", "exchange_seconds",
-                                         "exposed_exchange_seconds", "processor_seconds"})
-            cells.push_back(duration_text(run.ranks.number(row, column)));
+                                         "exposed_exchange_seconds", "processor_seconds"}) {
+            const double seconds = run.ranks.number(row, column);
+            cells.push_back(std::isfinite(seconds) ? duration_text(seconds) : "-");
+        }
         page["ranks"].push_back(cells);
     }
 }
