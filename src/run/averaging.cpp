@@ -158,9 +158,10 @@ void WeightAverage::restore(std::map<std::string, HostTensor> values, const std:
     for (const ModelVariable& variable : variables_) {
         const auto found = values.find(variable.name);
         const bool fits = found != values.end() && found->second.desc() == TensorDesc{DType::f32, variable.desc.shape};
-        if (!fits)
+        if (!fits) {
             throw Error(ErrorKind::data, path + ": expected a moving average of " + variable.name + ", f32" +
                                              to_string(variable.desc.shape) + "; the file was changed");
+        }
     }
     if (values.size() != variables_.size())
         throw Error(ErrorKind::data, path + ": has moving averages of variables that the network does not have");

@@ -177,10 +177,11 @@ void check_data(const RunStart& start, const DataOrigin& found, const Task& task
     const std::string& path = start.resume->found.path;
     const std::string recorded = metadata(start.resume->checkpoint, kDataKey);
     if (recorded.empty()) {
-        if (told)
+        if (told) {
             log::info(path +
                       " was written by an earlier version and does not say which data the run began with; that "
                       "they are the same is not checked");
+        }
         return;
     }
     DataOrigin expected;

@@ -95,9 +95,10 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
     if (step.ends_host_step) {
         parts_.meters.finish_host_step();
         const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
-        if (task_.columns().curves.every_host_step)
+        if (task_.columns().curves.every_host_step) {
             observers_.on(metrics::Row{metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()),
                                        metrics::Row::Use::drawn});
+        }
         if (step.log) {
             observers_.on(metrics::Row{reported(task_, parts_.meters.log_row(facts))});
             log_times();

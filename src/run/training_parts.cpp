@@ -188,9 +188,10 @@ KeptUpdate kept_update(TrainingRun& run, const TrainingData& data, std::int64_t 
     KeptUpdate kept = load_kept_update(run.files(), run.folder.checkpoints, iteration, metadata_of(run, data),
                                        executable, *run.host.communicator, tell);
     const KeptShare share = kept_share(*run.host.communicator, kept);
-    if (share.most > 0)
+    if (share.most > 0) {
         run.observers.line("The stopped " + name + " continues after " +
                            share_text(share, data.placement.micro_batches));
+    }
     return kept;
 }
 

@@ -97,8 +97,6 @@ template <typename T> void assign(T& member, const Value& value) {
         member = T{};
     } else if constexpr (std::is_enum_v<T>) {
         member = *named<T>(std::get<std::string>(value));
-    } else if constexpr (std::is_same_v<T, double>) {
-        member = std::get<double>(value);
     } else {
         member = std::get<T>(value);
     }

@@ -22,9 +22,10 @@ HWY_INLINE void dot_tile(const float* a, const float* b, std::int64_t width, flo
     const Lanes lanes;
     const auto step = static_cast<std::int64_t>(hn::Lanes(lanes));
     Vector sums[R][C];
-    for (int r = 0; r < R; ++r)
+    for (int r = 0; r < R; ++r) {
         for (int c = 0; c < C; ++c)
             sums[r][c] = hn::Zero(lanes);
+    }
     std::int64_t k = 0;
     for (; k + step <= width; k += step) {
         Vector columns[C];

@@ -63,7 +63,8 @@ MemoryEstimate memory_of(const Task& task, const options::Settings& settings, co
     constexpr std::uint64_t kThreadBytes = 256 << 10;  // used part of a stack, small buffers
     constexpr std::uint64_t kRunBytes = 5 << 20;       // code that only a run executes, its logs and tables
     const data::LoaderSettings loader = training_loader_settings(settings, placement, fields, 0);
-    const auto threads = static_cast<std::uint64_t>(loader.threads + compute_threads(settings.run));
+    const auto threads =
+        static_cast<std::uint64_t>(loader.threads) + static_cast<std::uint64_t>(compute_threads(settings.run));
     MemoryEstimate memory;
     memory.program = resident_bytes() + threads * kThreadBytes + kRunBytes;
     memory.variables = report.parameter_bytes;

@@ -228,9 +228,10 @@ void fill_for_own_photos(Resolution& run) {
     if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
         chooser.choose("lr_schedule", text_of(optim::LrSchedule::cosine), "it fits every length of a run");
     chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
-    if (training.iterations.value_or(0) == 0)
+    if (training.iterations.value_or(0) == 0) {
         chooser.choose("epochs", usual_epochs,
                        has_weights ? "pretrained weights need few" : "training from scratch needs many");
+    }
     const double epochs = values.is_set("epochs") ? training.epochs : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
     choose_bn_decay(chooser, run, *photos);

@@ -48,9 +48,10 @@ metrics::Columns make_columns(bool top_5, bool during_training) {
     if (top_5) {
         columns.validation.push_back({.name = run::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
     }
-    if (top_5 || during_training)
+    if (top_5 || during_training) {
         columns.validation.push_back(
             {.name = run::kValidationLossColumn, .output = loss, .at_end = true, .label = "loss"});
+    }
     if (during_training) columns.validation.push_back(run::balanced_accuracy_column());
     return columns;
 }
