@@ -215,7 +215,7 @@ public:
     /// An output by its name or a gradient by its parameter's, row-major, in its own element type.
     virtual HostTensor read(Result result, const std::string& name) const = 0;
 
-    // For error reports, measurements and tests. Steps do not depend on these.
+    // Error reports, measurements and tests use these. Steps do not depend on them.
     /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
     virtual std::optional<std::string> first_non_finite() const = 0;
     /// Starts (with counts and times of zero) or stops a measurement. `timeline` (null: none) gets a track for each

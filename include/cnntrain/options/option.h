@@ -208,7 +208,7 @@ enum class Recorded : std::uint8_t {
     never,       // not recorded: the option is for this call only (printing, trusting a file)
 };
 
-/// The meaning of a text as the name of files.
+/// Kinds of files that a text names.
 enum class Names : std::uint8_t {
     nothing,
     path,           // a file or folder; arguments.json stores its absolute path
@@ -224,7 +224,7 @@ struct Acts {
     std::uint32_t in = kAll;           // commands in which it has an effect
     std::uint32_t on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
     std::uint32_t on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);
-    std::uint32_t on_in = kAll;        // applies in these commands only
+    std::uint32_t on_in = kAll;        // commands in which `on` counts; in others the option acts on all data
     std::string_view on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
     std::vector<Need> needs = {};      // at least one of these must hold, if any are listed
     Processes processes = Processes::any;

@@ -129,7 +129,7 @@ struct TaskTraits {
     std::int64_t checkpoint_lag = 0;
     /// True if training that starts from a checkpoint's weights also loads its optimiser state, if present.
     bool takes_over_optimiser = false;
-    /// Without the classes, which are class_names().
+    /// Rules for first weights, except for the names of classes: those are class_names().
     FirstWeights first_weights = {};
 };
 

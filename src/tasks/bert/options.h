@@ -17,7 +17,7 @@ namespace cnntrain::tasks {
 struct BertTaskSettings : options::OwnSettings {
     nn::BertSettings model;
     optim::StepRateSettings learning_rate;
-    // As the original programs name them; settle_bert() sets the members of Settings that follow.
+    // Choices by their names in the original programs; settle_bert() derives members of Settings from them.
     std::string optimizer = "momentum";
     std::string lr_schedule = "polynomial_decay";
     std::string precision = "16";

@@ -146,7 +146,7 @@ void add_curves(json& page, const Runs& runs) {
     add_column(page, runs, "Throughput", rate_column(runs.front()), " per second", true);
 }
 
-// Where the time went
+// Shares of the time
 
 void add_parts(json& page, const char* title, const std::vector<TimePart>& parts) {
     json rows = json::array();
@@ -428,7 +428,7 @@ void add_pipeline(json& page, const RunRecord& run) {
     page["memory"] = brief(run.log.stages, 4000);
 }
 
-// What ran, what differs and what is missing
+// Facts of the run, differences between runs, missing parts
 
 void add_what_ran(json& page, const RunRecord& run) {
     const std::pair<const char*, std::string> values[] = {
