@@ -125,8 +125,8 @@ Value value_of(const std::vector<std::vector<std::string>>& member);
 Value value_of(const std::map<std::int64_t, double>& member);
 
 template <typename Enum> std::vector<std::string_view> choices_of() {
-    constexpr auto kAll = spellings(Enum{});
-    return {kAll.begin(), kAll.end()};
+    constexpr auto kNames = spellings(Enum{});
+    return {kNames.begin(), kAll.end()};
 }
 
 template <typename T> struct WithoutOptional { using Type = T; };

@@ -91,9 +91,9 @@ std::string plural(std::string reason) {
 std::string backend_names(std::uint32_t backends) {
     if (backends == kIpu) return "IPUs";
     std::vector<std::string> words;
-    constexpr auto kAll = spellings(backend::BackendKind{});
-    for (std::size_t i = 0; i < kAll.size(); ++i) {
-        if ((backends & (1U << i)) != 0) words.emplace_back(kAll[i]);
+    constexpr auto kNames = spellings(backend::BackendKind{});
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        if ((backends & (1U << i)) != 0) words.emplace_back(kNames[i]);
     }
     return "--backend " + listed(words, "or");
 }
