@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/base/spinning.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/tasks/tasks.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/base/axes.h"
+#include "cnntrain/base/tensor.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/system_files.h"
-#include "cnntrain/base/cores.h"
+#include "cnntrain/base/processor.h"
 
 namespace cnntrain {
 

@@ -18,9 +18,9 @@
 #include <thread>
 
 #include "base/memory_files.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 
 namespace cnntrain {

@@ -1,4 +1,4 @@
-#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/io.h"
 
 #include <sys/stat.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <system_error>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 
 namespace cnntrain {
 namespace {

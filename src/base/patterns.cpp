@@ -1,4 +1,4 @@
-#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 
 #include <re2/re2.h>
 

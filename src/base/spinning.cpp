@@ -1,4 +1,4 @@
-#include "cnntrain/base/spinning.h"
+#include "cnntrain/base/processor.h"
 
 #include <sys/auxv.h>
 #include <unistd.h>

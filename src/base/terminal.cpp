@@ -1,4 +1,4 @@
-#include "cnntrain/base/terminal.h"
+#include "cnntrain/base/environment.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cnntrain/base/variables.h"
+#include "cnntrain/base/environment.h"
 
 #include <unistd.h>
 

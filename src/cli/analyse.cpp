@@ -11,11 +11,9 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/analyse.h"
 #include "cnntrain/weights/average.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 namespace {

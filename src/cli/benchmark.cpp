@@ -16,8 +16,8 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/parallel/launcher.h"
-#include "cnntrain/run/progress.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/observer.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -12,16 +12,13 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/run/loading.h"
-#include "cnntrain/run/texts.h"
-#include "cnntrain/weights/bert_config.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/run/text_reports.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/hugging_face.h"
-#include "cnntrain/weights/weights_file.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -9,10 +9,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/exports.h"
-#include "cnntrain/weights/weights_file.h"
 
 namespace cnntrain::cli {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "cnntrain/tasks/trained_network.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
 
 namespace cnntrain::cli {

@@ -15,10 +15,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/pretraining_writer.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 namespace {

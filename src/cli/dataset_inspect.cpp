@@ -9,12 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/inspect.h"
-#include "cnntrain/data/verify.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/run/progress.h"
+#include "cnntrain/run/observer.h"
 
 namespace cnntrain::cli {
 

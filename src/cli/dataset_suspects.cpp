@@ -9,12 +9,12 @@
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/suspects.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/run/text_reports.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/insight/run_record.h"
-#include "cnntrain/launch/words.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/launch/poprun.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 

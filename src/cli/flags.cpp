@@ -6,8 +6,8 @@
 #include <sstream>
 #include <utility>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/options/help_page.h"
+#include "cnntrain/options/commands.h"
 
 namespace cnntrain::cli {
 

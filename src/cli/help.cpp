@@ -8,8 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/habits.h"
-#include "cnntrain/options/help_page.h"
+#include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {
 namespace {

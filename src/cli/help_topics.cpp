@@ -6,7 +6,7 @@
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/json_lines.h"
+#include "cnntrain/run/text_reports.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/spinning.h"
+#include "cnntrain/base/processor.h"
 
 int main(int argc, char** argv) {
     cnntrain::cli::ignore_as_at_start();

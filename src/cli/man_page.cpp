@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "cli/help.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/base/variables.h"
 #include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {

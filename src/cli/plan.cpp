@@ -13,11 +13,8 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/insight/network.h"
 #include "cnntrain/insight/plan.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/parallel/launcher.h"
-#include "cnntrain/parallel/network.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/tasks/tasks.h"
 

@@ -15,9 +15,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/words.h"
-#include "cnntrain/parallel/launcher.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/compile_request.h"
 
 namespace cnntrain::cli {
 namespace {

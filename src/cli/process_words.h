@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/insight/plan.h"
 
 namespace cnntrain::cli {
 

@@ -20,7 +20,6 @@
 #include "cli/resnet_recipe.h"
 #include "cli/run_options.h"
 #include "cli/screen.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
@@ -29,10 +28,10 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/habits.h"
-#include "cnntrain/parallel/launcher.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/json_lines.h"
+#include "cnntrain/options/line.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/text_reports.h"
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {

@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::cli {
 

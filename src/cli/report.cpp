@@ -14,16 +14,15 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/findings.h"
 #include "cnntrain/insight/run_record.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/loading.h"
-#include "cnntrain/run/sample_predictions.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/run/text_reports.h"
+#include "cnntrain/run/weights.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "cli/flags.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::cli {
 namespace {

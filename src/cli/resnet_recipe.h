@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/options/help_page.h"
-#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/options/commands.h"
+#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::cli {
 

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
 
 namespace cnntrain::cli {

@@ -10,8 +10,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/parallel/launcher.h"
-#include "cnntrain/run/json_lines.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/text_reports.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string_view>
 
-#include "cnntrain/base/terminal.h"
+#include "cnntrain/base/environment.h"
 
 namespace cnntrain::cli {
 

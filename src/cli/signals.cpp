@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/progress.h"
+#include "cnntrain/run/observer.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -1,9 +1,9 @@
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::graph {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 #include <algorithm>
 

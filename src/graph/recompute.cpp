@@ -16,9 +16,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/activation.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/facts.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/passes.h"
 #include "graph/rewriter.h"
 
 namespace cnntrain::graph {

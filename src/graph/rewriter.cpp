@@ -7,8 +7,8 @@
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/passes.h"
 
 namespace cnntrain::graph {
 

@@ -1,10 +1,10 @@
-#include "cnntrain/launch/mpi.h"
+#include "cnntrain/launch/poprun.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
-#include "cnntrain/base/variables.h"
+#include "cnntrain/base/environment.h"
 
 namespace cnntrain::launch {
 

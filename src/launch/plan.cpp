@@ -17,10 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/launch/mpi.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/line.h"
 #include "launch/hosts.h"

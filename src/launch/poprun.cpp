@@ -8,7 +8,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/launch/words.h"
 #include "launch/output_filter.h"
 #include "launch/process.h"
 

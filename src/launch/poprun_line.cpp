@@ -10,9 +10,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/words.h"
 #include "cnntrain/options/line.h"
-#include "cnntrain/options/yaml_text.h"
 #include "launch/hosts.h"
 
 namespace cnntrain::launch {

@@ -22,7 +22,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::launch {
 namespace {

@@ -1,4 +1,4 @@
-#include "cnntrain/launch/words.h"
+#include "cnntrain/launch/poprun.h"
 
 #include <algorithm>
 #include <cctype>

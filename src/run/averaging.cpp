@@ -12,7 +12,7 @@
 #include "cnntrain/graph/optimiser.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/weights/average.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/run_files.h"
 #include "run/timing.h"
 

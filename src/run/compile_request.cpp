@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ipu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/options/option.h"
 #include "cnntrain/parallel/pipeline.h"
-#include "cnntrain/run/backends.h"
 
 namespace cnntrain::run {
 namespace {

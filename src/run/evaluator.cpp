@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/initialise.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/options/option.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/weights.h"
 #include "run/ranks.h"
 #include "run/timing.h"

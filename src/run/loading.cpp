@@ -1,4 +1,4 @@
-#include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/run/made_up_batches.h"
+#include "cnntrain/run/compile_request.h"
 
 #include <algorithm>
 #include <cmath>

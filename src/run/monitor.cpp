@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/option.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/averaging.h"
 
 namespace cnntrain::run {

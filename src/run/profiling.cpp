@@ -5,16 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/optimiser.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/weights.h"
 #include "run/profile/session.h"

@@ -7,16 +7,13 @@
 #include <numeric>
 #include <optional>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/json_check.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/loading.h"
-#include "cnntrain/weights/file.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
-#include "cnntrain/weights/weights_file.h"
 #include "run/reports/describe.h"
 #include "run/resume.h"
 

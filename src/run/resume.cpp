@@ -8,17 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/texts.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/text_reports.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/run_options.h"
-#include "cnntrain/weights/weights_file.h"
 #include "run/ranks.h"
 #include "run/reports/describe.h"
 #include "run/run_files.h"

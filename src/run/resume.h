@@ -17,7 +17,6 @@
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "run/run_files.h"
 
 namespace cnntrain::run {

@@ -14,7 +14,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/weights.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/averaging.h"
 #include "run/ranks.h"
 #include "run/resume.h"

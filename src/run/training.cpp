@@ -10,14 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/parallel/run_plan.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/average.h"

@@ -7,9 +7,9 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/run/weights.h"
 #include "run/resume.h"
 #include "run/run_files.h"
 

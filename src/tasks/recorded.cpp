@@ -3,8 +3,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/weights/run_options.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::tasks {
 RecordedRun arguments_beside(const FileSystem& files, const std::string& place) {

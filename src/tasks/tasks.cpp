@@ -4,8 +4,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/habits.h"
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/options/line.h"
+#include "cnntrain/run/runs.h"
 #include "tasks/recorded.h"
 #include "tasks/task_table.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/tasks/trained_network.h"
+#include "cnntrain/tasks/tasks.h"
 
 #include <algorithm>
 #include <array>
@@ -14,10 +14,8 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/weights.h"
-#include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::tasks {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/average.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/file.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::weights {
 namespace {

@@ -7,9 +7,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/file.h"
-#include "cnntrain/weights/run_options.h"
-#include "cnntrain/weights/weights_file.h"
 
 namespace cnntrain::weights {
 namespace {

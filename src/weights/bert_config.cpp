@@ -1,10 +1,10 @@
-#include "cnntrain/weights/bert_config.h"
+#include "cnntrain/weights/hugging_face.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/json_check.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::weights {
 namespace {

@@ -6,13 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/bert_config.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/file.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "weights/format.h"

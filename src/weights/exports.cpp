@@ -14,17 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/graph/family_info.h"
-#include "cnntrain/graph/target_weights.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
-#include "cnntrain/weights/weights_file.h"
 
 namespace cnntrain::weights {
 namespace {

@@ -1,4 +1,4 @@
-#include "cnntrain/weights/file.h"
+#include "cnntrain/weights/checkpoint.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,10 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/json_check.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,8 @@
-#include "cnntrain/weights/timm_config.h"
+#include "cnntrain/weights/hugging_face.h"
 
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/json_check.h"
 #include "cnntrain/base/text.h"
 
 namespace cnntrain::weights {

@@ -1,13 +1,11 @@
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/weights/checkpoint.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/file.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/foreign.h"
-#include "cnntrain/weights/timm_config.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "weights/format.h"
 
 namespace cnntrain::weights {

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 

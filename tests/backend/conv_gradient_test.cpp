@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "support/toy_graph.h"

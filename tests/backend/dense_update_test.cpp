@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"

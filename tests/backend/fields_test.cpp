@@ -7,8 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/loader.h"
 #include "support/errors.h"

@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/processor.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"

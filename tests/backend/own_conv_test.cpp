@@ -8,9 +8,8 @@
 #include <memory>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/backend/backends.h"
+#include "cnntrain/graph/passes.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"

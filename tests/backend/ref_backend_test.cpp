@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
 #include "support/matchers.h"

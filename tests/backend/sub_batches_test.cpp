@@ -5,9 +5,8 @@
 #include <thread>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/backend/backends.h"
+#include "cnntrain/graph/passes.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"

@@ -6,10 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"
 

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"

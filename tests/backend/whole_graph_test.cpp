@@ -7,9 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/backend/backends.h"
+#include "cnntrain/graph/passes.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"
 

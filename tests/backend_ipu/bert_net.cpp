@@ -1,6 +1,5 @@
 #include "backend_ipu/bert_net.h"
 
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/weights.h"

@@ -7,7 +7,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 

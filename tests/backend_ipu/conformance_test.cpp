@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/backend/ipu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "support/op_cases.h"
 
 namespace cnntrain::test {

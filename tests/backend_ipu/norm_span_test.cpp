@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "backend_ipu/replica_net.h"
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
 

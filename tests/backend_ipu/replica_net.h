@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/backends.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"
 

@@ -8,7 +8,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/backends.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/tensor_source.h"

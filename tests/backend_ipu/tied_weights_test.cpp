@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend_ipu/replica_net.h"
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 
 namespace cnntrain::test {
 namespace {

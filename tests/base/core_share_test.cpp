@@ -9,7 +9,7 @@
 
 #include "base/core_files.h"
 #include "base/text_files.h"
-#include "cnntrain/base/cores.h"
+#include "cnntrain/base/processor.h"
 #include "support/matchers.h"
 
 namespace cnntrain {

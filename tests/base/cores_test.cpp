@@ -1,4 +1,4 @@
-#include "cnntrain/base/cores.h"
+#include "cnntrain/base/processor.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/base/json_check.h"
+#include "cnntrain/base/text.h"
 
 #include <gtest/gtest.h>
 

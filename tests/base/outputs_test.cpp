@@ -1,4 +1,4 @@
-#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/io.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

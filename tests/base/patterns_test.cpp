@@ -1,4 +1,4 @@
-#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 
 #include "support/errors.h"
 #include "support/matchers.h"

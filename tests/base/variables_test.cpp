@@ -1,5 +1,5 @@
 // Variables of the environment in texts.
-#include "cnntrain/base/variables.h"
+#include "cnntrain/base/environment.h"
 #include "support/matchers.h"
 
 namespace cnntrain {

@@ -1,7 +1,7 @@
 // Commands of a spec as the words of a process.
 #include "launch/benchmark/command.h"
 
-#include "cnntrain/launch/words.h"
+#include "cnntrain/launch/poprun.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

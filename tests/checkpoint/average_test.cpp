@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/analyse.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"

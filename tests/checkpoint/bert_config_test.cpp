@@ -1,4 +1,4 @@
-#include "cnntrain/weights/bert_config.h"
+#include "cnntrain/weights/hugging_face.h"
 
 #include <gtest/gtest.h>
 

@@ -4,11 +4,9 @@
 
 #include <cstring>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/weights/analyse.h"
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/weights/average.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -8,11 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/file.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/weights/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/weight_containers.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/weights/timm_config.h"
+#include "cnntrain/weights/hugging_face.h"
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"

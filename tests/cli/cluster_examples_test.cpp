@@ -9,7 +9,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/options/yaml_text.h"
+#include "cnntrain/options/line.h"
 #include "support/matchers.h"
 
 namespace cnntrain::cli {

@@ -24,7 +24,7 @@
 
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/words.h"
 

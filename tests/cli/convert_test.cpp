@@ -8,11 +8,10 @@
 #include <string>
 
 #include "cli/shell.h"
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/weights_file.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

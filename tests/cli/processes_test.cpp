@@ -9,7 +9,6 @@
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

@@ -12,7 +12,7 @@
 #include "cli/pseudo_terminal.h"
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/run/json_lines.h"
+#include "cnntrain/run/text_reports.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

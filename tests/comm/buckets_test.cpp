@@ -1,4 +1,4 @@
-#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::comm {
 namespace {

@@ -13,7 +13,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/parallel/network.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include <gtest/gtest.h>
 

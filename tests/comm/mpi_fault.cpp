@@ -13,7 +13,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/parallel/launcher.h"
 
 namespace {
 

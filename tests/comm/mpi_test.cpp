@@ -8,7 +8,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/parallel/launcher.h"
 #include "comm/checks.h"
 
 namespace cnntrain::comm::testing {

@@ -1,5 +1,5 @@
 // Lines through measured times.
-#include "cnntrain/parallel/network.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include <gtest/gtest.h>
 

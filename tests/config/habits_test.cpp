@@ -1,5 +1,5 @@
 // Options that people type out of habit with other programs.
-#include "cnntrain/options/habits.h"
+#include "cnntrain/options/line.h"
 
 #include <set>
 #include <tuple>

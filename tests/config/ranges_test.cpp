@@ -1,7 +1,7 @@
 // Ranges of options with numbers, and the errors for numbers that nobody can want.
 #include <cmath>
 
-#include "cnntrain/base/cores.h"
+#include "cnntrain/base/processor.h"
 #include "config/parsing.h"
 #include "options/read/value.h"
 #include "support/matchers.h"

@@ -1,5 +1,5 @@
 // Limits of YAML files.
-#include "cnntrain/options/yaml_text.h"
+#include "cnntrain/options/line.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/mixing.h"
 #include "data/sets/imagenet.h"
 #include "fixtures.h"
 #include "support/allocation_count.h"

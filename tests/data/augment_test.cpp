@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/mixing.h"
+#include "cnntrain/data/loader.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
 #include "data/sets/cifar.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/format_fixtures.h"
 #include "data/sets/imagenet.h"
 #include "fixtures.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
 

@@ -2,9 +2,8 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/image_folder.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/sets.h"
 #include "data/images/augment.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/input.h"
+#include "cnntrain/data/loader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

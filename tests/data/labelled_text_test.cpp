@@ -1,4 +1,4 @@
-#include "cnntrain/data/labelled_text.h"
+#include "cnntrain/data/sets.h"
 
 #include <functional>
 #include <map>

@@ -13,7 +13,6 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/mixing.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

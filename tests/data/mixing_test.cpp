@@ -1,5 +1,5 @@
 // Coefficients of mixup and cutmix, mixing on the host, and what a stream says about both.
-#include "cnntrain/data/mixing.h"
+#include "cnntrain/data/loader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/loader.h"
 #include "fixtures.h"
 #include "support/matchers.h"
 

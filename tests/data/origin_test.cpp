@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "cnntrain/base/crc32c.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/sets.h"
 #include "data/records/tfrecord.h"
 #include "fixtures.h"
 #include "sequences.h"

@@ -6,8 +6,8 @@
 
 #include "bert_golden.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/pretraining.h"
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/sets.h"
+#include "cnntrain/data/writers.h"
 #include "fixtures.h"
 #include "sequences.h"
 #include "support/errors.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/format_fixtures.h"
 #include "data/sets/photo_listing.h"
 #include "fixtures.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "bert_golden.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/writers.h"
 #include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "data/records/record_frame.h"
 #include "fixtures.h"
 #include "support/errors.h"

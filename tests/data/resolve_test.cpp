@@ -1,4 +1,4 @@
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 
 #include <filesystem>
 

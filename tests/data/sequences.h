@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 #include "data/records/example.h"
 #include "data/records/pretraining_example.h"
 

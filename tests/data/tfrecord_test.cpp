@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

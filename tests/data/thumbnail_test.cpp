@@ -1,4 +1,4 @@
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/writers.h"
 
 #include <atomic>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cnntrain/data/verify.h"
+#include "cnntrain/data/inspect.h"
 
 #include <filesystem>
 #include <fstream>

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/sets.h"
 #include "data/fixtures.h"
 #include "data/records/tfrecord.h"
 #include "example.pb.h"

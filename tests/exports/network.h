@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/base/axes.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/initialise.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/weights/exports.h"
 #include "support/onnx/run.h"
 

@@ -5,7 +5,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "exports/network.h"
 #include "support/errors.h"
 #include "support/matchers.h"

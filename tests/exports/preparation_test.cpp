@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 #include "exports/network.h"
 #include "weights/onnx/preparation.h"
 

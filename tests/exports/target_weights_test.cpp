@@ -1,8 +1,7 @@
 // Weights with the names of torchvision and timm.
 #include <algorithm>
 
-#include "cnntrain/graph/source_weights.h"
-#include "cnntrain/graph/target_weights.h"
+#include "cnntrain/graph/model.h"
 #include "exports/network.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -4,7 +4,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/weights/analyse.h"
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "fuzz/fuzz_target.h"

@@ -11,7 +11,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/weights/bert_config.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "fuzz/fuzz_target.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "data/records/tfrecord.h"
 #include "fuzz/fuzz_target.h"

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/hash.h"
 #include "weights/format.h"
 

@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
 #include "fuzz/fuzz_target.h"

@@ -8,11 +8,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cnntrain/data/pretraining.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/graph/op_table.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "data/records/packing.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"

@@ -1,7 +1,7 @@
 // The golden BERT models on processes that mpirun has started, each with its share of the micro-batches.
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "golden/bert.h"
 
 namespace cnntrain::golden {

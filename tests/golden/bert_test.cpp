@@ -4,8 +4,7 @@
 
 #include <thread>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "golden/bert.h"
 
 namespace cnntrain::golden {

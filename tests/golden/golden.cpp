@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/graph/optimiser.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "golden/golden.h"
 
 namespace cnntrain::golden {

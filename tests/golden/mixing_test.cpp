@@ -5,14 +5,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
-#include "cnntrain/data/mixing.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/backend/backends.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/graph/optimiser.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

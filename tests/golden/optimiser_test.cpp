@@ -5,11 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/options/settings.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"

@@ -6,10 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "data/images/augment.h"
 #include "data/images/preprocess.h"
 #include "data/images/resize.h"

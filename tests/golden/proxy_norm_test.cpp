@@ -2,8 +2,7 @@
 // them, and the variables after three updates.
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "golden/golden.h"
 
 namespace cnntrain::golden {

@@ -1,5 +1,5 @@
 // Reverse mode on toy ops: numbers, order of sums, stages, stashes, recomputation and refusals.
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 
 #include <gtest/gtest.h>
 

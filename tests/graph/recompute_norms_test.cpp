@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"
 

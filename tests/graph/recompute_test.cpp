@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 #include "graph/toy_ops.h"
 #include "support/matchers.h"
 

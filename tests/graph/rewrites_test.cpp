@@ -1,10 +1,10 @@
 // Changes by each rewrite and, as important, what it leaves alone.
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "graph/toy_ops.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,7 +1,7 @@
 #include "graph/toy_ops.h"
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 #include "graph/attr_text.h"
 
 namespace cnntrain::test {

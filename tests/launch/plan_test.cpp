@@ -1,7 +1,6 @@
 // Instances and mpirun lines of requests, on machines that exist in these tests only.
 
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/words.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

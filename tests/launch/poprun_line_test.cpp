@@ -1,6 +1,5 @@
 // A poprun line as a request.
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/words.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

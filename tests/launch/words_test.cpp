@@ -1,5 +1,5 @@
 // Command lines as words, and the programs that this one stands for.
-#include "cnntrain/launch/words.h"
+#include "cnntrain/launch/poprun.h"
 
 #include "launch/process.h"
 #include "support/errors.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/run/histogram.h"
+#include "cnntrain/run/observer.h"
 
 #include <gtest/gtest.h>
 

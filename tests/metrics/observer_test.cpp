@@ -8,7 +8,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/run/json_lines.h"
 #include "cnntrain/run/text_reports.h"
 #include "run/metrics/csv_files.h"
 #include "support/errors.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "support/matchers.h"
 
 namespace cnntrain::metrics {

@@ -6,12 +6,12 @@
 #include <functional>
 #include <set>
 
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -5,8 +5,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "nn/requests.h"
 #include "support/matchers.h"
 

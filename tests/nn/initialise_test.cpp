@@ -1,5 +1,5 @@
-#include "cnntrain/graph/initialise.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/op_table.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "nn/requests.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "nn/requests.h"
 #include "support/matchers.h"
 

@@ -1,10 +1,9 @@
 // Networks that are recognised by their weights, and what is refused. tests/golden compares answers.
-#include "cnntrain/graph/source_weights.h"
+#include "cnntrain/graph/model.h"
 
 #include <gtest/gtest.h>
 
-#include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "nn/requests.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 #include "support/matchers.h"
 #include "support/op_cases.h"
 

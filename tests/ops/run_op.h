@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 
 namespace cnntrain::test {
 

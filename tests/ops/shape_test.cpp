@@ -3,7 +3,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "support/errors.h"
 #include "support/graph_names.h"
 #include "support/matchers.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/optimiser.h"
 
 #include <gtest/gtest.h>
 

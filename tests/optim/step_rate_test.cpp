@@ -1,5 +1,5 @@
 // Schedules by the number of the update: values of the original programs.
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/optimiser.h"
 
 #include <gtest/gtest.h>
 

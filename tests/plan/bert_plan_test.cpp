@@ -3,7 +3,7 @@
 
 #include <regex>
 
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 #include "insight/plan/line.h"
 #include "insight/plan/times.h"
 #include "plan/planned.h"

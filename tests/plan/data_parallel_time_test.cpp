@@ -1,5 +1,5 @@
 // The time of a weight update over processes: cases that can be done by hand, and what must hold for all.
-#include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/insight/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/insight/plan.h"
 #include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::plan {

@@ -7,9 +7,9 @@
 #include <regex>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/output.h"
+#include "cnntrain/run/profile.h"
 #include "insight/plan/prediction.h"
 #include "plan/planned.h"
 #include "support/errors.h"

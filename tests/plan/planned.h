@@ -11,9 +11,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/input.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/insight/plan.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "insight/plan/functions.h"
 #include "train/fixtures.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cnntrain/options/parse.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/tasks/tasks.h"
 #include "insight/plan/line.h"

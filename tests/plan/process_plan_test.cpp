@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/insight/network.h"
+#include "cnntrain/insight/plan.h"
 #include "insight/plan/processes.h"
 #include "plan/planned.h"
 #include "support/matchers.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "cnntrain/run/output.h"
+#include "cnntrain/run/profile.h"
 #include "profile/made_up.h"
 #include "run/profile/session.h"
 #include "support/matchers.h"

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/base/cores.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/parallel/communicator.h"
 #include "run/profile/session.h"
 #include "support/matchers.h"

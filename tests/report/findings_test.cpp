@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cnntrain/insight/findings.h"
-#include "cnntrain/run/output.h"
+#include "cnntrain/run/profile.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "report/made_up_run.h"
 #include "support/errors.h"

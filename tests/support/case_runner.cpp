@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "support/op_cases.h"
 

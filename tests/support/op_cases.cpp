@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/graph/passes.h"
 #include "support/case_list.h"
 
 namespace cnntrain::test {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "support/graph_names.h"
 #include "support/tensor_source.h"
 

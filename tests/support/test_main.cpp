@@ -2,7 +2,7 @@
 // other the cores.
 #include <gmock/gmock.h>
 
-#include "cnntrain/base/spinning.h"
+#include "cnntrain/base/processor.h"
 
 int main(int argc, char** argv) {
     cnntrain::limit_spinning(argv);

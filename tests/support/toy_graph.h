@@ -8,8 +8,8 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "support/graph_names.h"
 
 namespace cnntrain::test {

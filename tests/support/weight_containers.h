@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 
 namespace cnntrain::test {
 

@@ -1,5 +1,5 @@
 // Photos in class folders, as the task of image classification uses them.
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/io.h"
 #include "data/fixtures.h"
 #include "support/matchers.h"

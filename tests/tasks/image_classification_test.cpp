@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "support/metric_rows.h"
 #include "train/fixtures.h"
 

@@ -8,7 +8,6 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "data/fixtures.h"
 #include "data/sequences.h"
 #include "support/errors.h"

@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/writers.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/tasks/tasks.h"

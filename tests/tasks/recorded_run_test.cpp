@@ -4,7 +4,6 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/run_options.h"
 #include "config/parsing.h"
 #include "options/read/json.h"
 #include "support/matchers.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 #include "config/parsing.h"
 #include "support/errors.h"
 #include "tasks/bert/options.h"

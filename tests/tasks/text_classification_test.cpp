@@ -8,12 +8,11 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
+#include "cnntrain/run/weights.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -6,10 +6,8 @@
 #include <string>
 
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/weights.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"

@@ -1,14 +1,13 @@
 #include "cnntrain/data/batch.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/graph/op.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

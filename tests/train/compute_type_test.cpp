@@ -10,7 +10,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/backend/backends.h"
+#include "cnntrain/run/runs.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"

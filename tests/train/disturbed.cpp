@@ -14,7 +14,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/errors.h"
 #include "support/faulty_communicator.h"
 #include "support/faulty_files.h"

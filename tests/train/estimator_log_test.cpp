@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/text_reports.h"
 #include "support/matchers.h"
 #include "support/metric_rows.h"

@@ -10,7 +10,6 @@
 #include "cnntrain/data/writers.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
 

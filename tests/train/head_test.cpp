@@ -8,10 +8,9 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/suspects.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
 #include "train/fixtures.h"

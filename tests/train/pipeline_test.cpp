@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "run/training_parts.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/learning_rate.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/run/compile_request.h"
 #include "tasks/image_classification/reports.h"
 

@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/graph/autodiff.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/graph/optimiser.h"
-#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/weights.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"

@@ -12,7 +12,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "run/ranks.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

@@ -5,11 +5,10 @@
 
 #include <cstdlib>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "run/reports/predictions.h"
 #include "support/matchers.h"
 #include "train/by_task.h"

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cnntrain/backend/cpu.h"
-#include "cnntrain/backend/ref.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/run/weights.h"
 #include "support/errors.h"

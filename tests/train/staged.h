@@ -14,7 +14,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/pipeline.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/run/weights.h"
 #include "train/staged.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "run/evaluator.h"
 #include "run/training.h"
 #include "support/errors.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::run::testing {

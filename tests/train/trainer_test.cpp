@@ -5,7 +5,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

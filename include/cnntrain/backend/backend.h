@@ -19,8 +19,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/rewrites.h"
-#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/enumerators.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::backend {
 

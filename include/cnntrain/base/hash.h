@@ -4,8 +4,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -53,5 +55,15 @@ public:
 private:
     std::uint64_t hash_ = kHashOfNothing;
 };
+
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4) and TFRecord's masked form.
+
+/// Uses the processor's instruction where there is one.
+std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t crc = 0);
+
+/// ((crc >> 15) | (crc << 17)) + 0xa282ead8, as stored in TFRecord files.
+constexpr std::uint32_t mask_crc(std::uint32_t crc) {
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
 
 }  // namespace cnntrain

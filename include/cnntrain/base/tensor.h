@@ -136,4 +136,12 @@ double rounded_to(DType type, double value);
 // NOLINTNEXTLINE(readability-identifier-naming): named as type traits are.
 template <> struct DTypeOf<Half> { static constexpr DType value = DType::f16; };
 
+// Tensors with their axes in another order, and with other shapes of the same elements.
+
+/// Axis i of the result is axis order[i] of the tensor; `order` has each axis once.
+HostTensor with_axes(const HostTensor& tensor, const std::vector<std::size_t>& order);
+
+/// The same elements in row-major order; `shape` has as many.
+HostTensor reshaped(const HostTensor& tensor, const Shape& shape);
+
 }  // namespace cnntrain

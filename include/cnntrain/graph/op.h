@@ -517,3 +517,12 @@ struct OpDef {
 using OpTable = std::array<OpDef, kOpKindCount>;
 
 }  // namespace cnntrain::graph
+
+namespace cnntrain::ops {
+
+// The table of all operations: one definition per OpKind, each made in the file of its family.
+
+/// Shape rule, gradient, FLOP count and naive evaluator of every OpKind, indexed by it.
+const graph::OpTable& op_table();
+
+}  // namespace cnntrain::ops

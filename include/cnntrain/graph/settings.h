@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::graph {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/launch/mpi.h"
+#include "cnntrain/launch/poprun.h"
 
 namespace cnntrain::benchmark {
 

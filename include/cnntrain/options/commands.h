@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,5 +57,72 @@ std::string_view why_not_here(std::string_view script);
 /// One sentence if the name of a configuration, benchmark or script refers to a network or task that is not part of
 /// this program (GroupBERT, SQuAD, GLUE); otherwise "".
 std::string_view missing_part(std::string_view name);
+
+// The help of a command, row by row. Help texts, completion and manual pages are made from it.
+//
+//   HelpPage page = help_page(task, Command::train, "cnntrain train");
+//   std::cout << help_text(page, *help_wish({"--help", "model"}));
+
+/// Title of the group of options that only steer IPUs, in every command.
+inline constexpr std::string_view kIpuGroup = "IPU";
+
+inline constexpr std::string_view kHelpFlag = "--help";
+inline constexpr std::string_view kHelpAllFlag = "--help-all";
+
+/// Number of words that an option takes in help.
+enum class Arity : unsigned char {
+    none,
+    optional,  // "[true|false]"
+    one,
+    several,  // all words up to the next option
+};
+
+/// An option as help shows it.
+struct HelpRow {
+    std::string flag;  // "--no-validation"; a name without hyphens ("PATH") stands for a positional word
+    Arity arity = Arity::none;
+    std::string value = {};  // "N", "FILE"; empty if there is none
+    std::vector<std::string> choices = {};
+    bool path = false;         // the value names a file or a folder
+    std::string summary = {};  // what it is for, in a sentence
+    std::string help = {};     // all that there is to say
+    std::string group = {};
+    bool main = true;  // listed by --help alone
+};
+
+struct HelpPage {
+    std::string called;              // "cnntrain train", "train.py"
+    std::string operands = {};       // usage after the options: "program [arguments]"
+    std::string summary = {};        // what the command does, a line
+    std::string examples = {};       // lines
+    std::vector<HelpRow> rows = {};  // rows of a group are neighbours
+    std::string more = {};           // further lines, below the options
+    std::string all_only = {};       // lines that only --help-all shows
+};
+
+/// The part of a page that a line asks for.
+struct HelpWish {
+    bool all = false;       // every option
+    std::string part = {};  // a group, or an option; empty: the main options
+};
+
+/// True for --help, -h, --help=PART and --help-all.
+bool asks_help(std::string_view word);
+/// The help that a line asks for; empty if it asks for none. A word after --help that is no option names a part; "all"
+/// stands for --help-all.
+std::optional<HelpWish> help_wish(const std::vector<std::string>& words);
+
+/// The groups of a page as --help takes them ("learning-rate-schedule"), in order; none if its options have no groups.
+std::vector<std::string> help_groups(const HelpPage& page);
+
+/// Moves options that belong to one group together; those of kIpuGroup come last.
+void gather_groups(std::vector<HelpRow>& rows);
+
+/// The text in lines of at most 100 columns.
+std::string paragraph(const std::string& text);
+
+/// Lines of at most 100 columns, except where a single word is longer. Throws Error(usage) for a part that the page
+/// does not have, naming the nearest one.
+std::string help_text(const HelpPage& page, const HelpWish& wish);
 
 }  // namespace cnntrain::options

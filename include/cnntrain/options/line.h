@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
 
@@ -63,5 +67,39 @@ std::int64_t whole_number(const std::string& name, std::string_view word, std::i
 
 /// Empty unless the whole word is a number.
 std::optional<double> decimal_number(std::string_view word);
+
+// Reads words that users know from other programs (src/options/table/habits.cpp).
+
+/// A line in this program's own words.
+struct OwnWords {
+    std::vector<std::string> words;
+    std::string notice = {};   // how the line was read; "" if it had no foreign words
+    std::string refusal = {};  // why the line says two things; "" if it does not
+    std::map<std::string, std::string, std::less<>> values = {};  // first word of each option's last value, by flag
+
+    /// A value before the line is checked: words that are no options of the task are skipped.
+    std::optional<std::string> value(std::string_view flag) const;
+};
+
+/// Replaces the options and values of other programs that have one exact meaning here. What works as typed stays as it
+/// is.
+OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words);
+
+/// The options as which a flag of other programs, without hyphens, is read here ("--image-size").
+std::vector<std::string> meanings_of_habit(std::string_view name);
+
+/// The command that another program's word stands for; "" for any other word.
+std::string_view command_of_habit(std::string_view word);
+
+// Reads YAML text and enforces size limits before it is parsed: with anchors, a short file can expand without bound.
+
+/// The text of a file of at most 1 MB, checked by check_yaml(). Throws Error(data) if the file cannot be read, and
+/// check_yaml()'s Error(kind) otherwise; both name the file.
+std::string yaml_text(const std::string& file, ErrorKind kind);
+
+/// Throws Error(kind), with the line, if `text` is not valid YAML, holds more than one document, has an anchor that
+/// contains itself, or, with all references (*name) expanded, holds more than 20000 values or nests deeper than 64
+/// levels.
+void check_yaml(std::string_view text, ErrorKind kind);
 
 }  // namespace cnntrain::options

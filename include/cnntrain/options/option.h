@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/settings.h"
 

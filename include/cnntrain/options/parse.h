@@ -15,9 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/variables.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/help_page.h"
 #include "cnntrain/options/option_values.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/options/task_options.h"

@@ -1,6 +1,7 @@
 // A task's part of option parsing: its rows and the functions that resolve their values.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -98,5 +99,24 @@ struct Rule {
     Violation (*check)(const Resolution& run);
 };
 void check_rules(const std::vector<Rule>& rules, Resolution& run);
+
+// The option rows that tasks share. A task takes the groups or rows that apply to it and changes them with refine().
+
+// The groups, in the order of the help text; one source file each.
+std::vector<Option> shared_main_options();
+std::vector<Option> shared_run_options();  // ends with the validation options
+std::vector<Option> shared_validation_options();
+std::vector<Option> shared_data_options();
+std::vector<Option> shared_training_options();
+std::vector<Option> shared_head_options();
+std::vector<Option> shared_ipu_options();
+std::vector<Option> shared_logging_options();
+
+/// Returns one of these rows. Error(internal) if none has this flag.
+Option shared(std::string_view flag);
+std::vector<Option> shared(std::initializer_list<std::string_view> flags);
+
+/// The rows for a task with a single command: that command accepts all of them, and they all have an effect in it.
+std::vector<Option> for_one_command(std::vector<Option> rows);
 
 }  // namespace cnntrain::options

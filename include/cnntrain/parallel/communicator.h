@@ -27,7 +27,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -186,5 +189,119 @@ std::unique_ptr<Communicator> make_mpi_communicator(const Settings& settings);
 /// Forwards every operation to `inner`. While the timeline is on, it adds intervals to two tracks: "communication",
 /// the waits of the thread that communicates, and "buckets", the operations on buckets from start to end.
 std::shared_ptr<Communicator> make_recorded(std::shared_ptr<Communicator> inner, std::shared_ptr<Timeline> timeline);
+
+// Layout of gradients in memory: one buffer, cut into buckets that are summed over ranks one by one during backward.
+
+struct Parameter {
+    std::string name;
+    std::int64_t elements = 0;
+    bool sharded = false;  // each rank needs only the sum of its shard
+};
+
+struct Bucket {
+    std::int64_t offset = 0, elements = 0;  // within the buffer
+    int first = 0, count = 0;               // its parameters
+    bool sharded = false;
+};
+
+struct BucketPlan {
+    std::vector<Bucket> buckets;        // contiguous, covering the buffer
+    std::vector<std::int64_t> offsets;  // of each parameter within the buffer, elements
+    std::int64_t elements = 0;
+    /// Hash of names, sizes, order and buckets; ranks compare it before the first update.
+    std::uint64_t digest = 0;
+};
+
+/// Parameters in the order in which backward finishes their gradients; the buffer has the same order without gaps. A
+/// bucket takes parameters while it holds at most `max_bytes`, and while all or none of them are sharded. A larger
+/// parameter gets its own bucket. Throws Error(usage) unless `max_bytes` is at least one float.
+BucketPlan plan_buckets(std::span<const Parameter> parameters, std::int64_t max_bytes = kDefaultBucketBytes);
+
+// The ranks that a launcher defines, read from environment variables. This needs no MPI, so a command can check its
+// options before MPI starts.
+
+using Environment = std::map<std::string, std::string>;
+/// The environment of this process.
+Environment process_environment();
+
+enum class Launcher : std::uint8_t {
+    open_mpi,  // mpirun: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
+    pmi,       // Hydra and others: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
+    slurm,     // srun: SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE and SLURM_NODEID
+};
+const char* name(Launcher launcher);
+
+struct World {
+    Launcher launcher = Launcher::open_mpi;
+    int rank = 0, size = 1;
+    std::optional<int> local_rank, local_size;  // among the ranks of this host, if the launcher provides them
+};
+
+/// Environment variables POPDIST_*: the processes of a poprun line.
+struct PopDist {
+    int replicas = 1, local_replicas = 1;
+    int ipus_per_replica = 1;
+    int instances = 1, instance = 0;
+    int local_instance = 0;
+};
+
+struct Launched {
+    std::optional<World> world;  // empty: the process was not started by a launcher
+    std::optional<PopDist> popdist;
+};
+
+/// Open MPI's variables take precedence over PMI's, and these over Slurm's, because srun may have started mpirun's
+/// daemons. Slurm's variables count only within a step of srun; in a batch script or an salloc shell they describe the
+/// allocation. Throws Error(usage) for malformed or contradictory numbers, and if the instances of a poprun line differ
+/// from the started processes.
+Launched read_launched(const Environment& environment);
+
+// Measured times of messages and sums between the ranks of a run. All functions are collective unless they say
+// otherwise.
+
+/// Median time of one call on the slowest rank, in seconds; measures for about `seconds`. Rank 0 decides when to stop,
+/// so that all ranks make the same number of calls.
+double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call);
+
+struct TimedMessage {
+    double bytes = 0;
+    double seconds = 0;
+};
+
+/// time = latency + bytes / bandwidth.
+struct LinkFit {
+    double latency_seconds = 0;
+    double bytes_per_second = 0;
+    double residual = 0;  // root mean square of (predicted - measured) / measured
+};
+/// Least squares of the relative differences, so that small messages count as much as large ones. If the best latency
+/// is negative, the best line without latency. Needs at least two sizes.
+LinkFit fit_link(std::span<const TimedMessage> messages);
+
+struct TimedSum {
+    ReduceOptions options;
+    double bytes = 0;  // of the bucket
+    double seconds = 0;
+};
+
+struct NetworkTimes {
+    std::vector<TimedMessage> between_nodes;  // `bytes`: over all ranks of a node; empty if there is one node
+    std::vector<TimedMessage> inside_node;    // empty if each rank has its own node
+    double adding_seconds_per_byte = 0;       // time to add another rank's gradients while all ranks do so
+    std::vector<TimedSum> sums;               // both routes, 32 and 16 bits
+};
+
+struct Sweep {
+    std::int64_t largest_bytes = 16 << 20;  // of a message or bucket; at least 64
+    double seconds = 0.05;                  // for each measurement
+};
+
+/// Measures messages in both directions between all pairs at once, so that ranks share cores, memory and network as in
+/// a sum. Sent and added memory is cache-cold, like the gradients of a network. Measures between nodes first, then
+/// within them. All ranks get the same result. Needs at least two ranks.
+NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep);
+
+/// Measures this process alone; not collective.
+double adding_seconds_per_byte();
 
 }  // namespace cnntrain::comm

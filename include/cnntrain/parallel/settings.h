@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/base/enumerators.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::schedule {
 

@@ -1,16 +1,22 @@
 // Builds compile requests for backends from settings. Uses no files and no clocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/processor.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/settings.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
@@ -18,6 +24,37 @@
 #include "cnntrain/run/task.h"
 
 namespace cnntrain::run {
+
+// The backend of a run, its cores and its number formats.
+
+/// Null if the program was built without the backend.
+std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind);
+/// Error(unsupported) if the program was built without the backend.
+std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
+
+/// True if the backend's device is emulated (BackendInfo).
+bool is_emulated(const RunSettings& settings);
+
+/// Cores for --threads and --input-threads on this machine.
+CoreBudget core_budget(const RunSettings& settings);
+/// Number of compute threads on this machine.
+int compute_threads(const RunSettings& settings);
+
+/// The data type in which activations are computed, with the reason.
+backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend);
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend);
+
+// Describes the machine for the log and for `cnntrain --version --verbose`.
+
+/// "cnntrain 0.1.0".
+std::string version_line();
+
+/// The first line of the log of a run on an emulated device.
+inline constexpr std::string_view kEmulatorNotice =
+    "An emulator runs, no IPU: results are those of IPUs, times are those of this machine's processor.";
+
+/// One line each: processor and instruction sets; cores and threads; backend; what would make runs faster.
+std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings);
 
 /// The update plan of a training run in this process, with one update per call.
 schedule::UpdatePlan update_plan(const options::Settings& settings);
@@ -85,5 +122,25 @@ std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
 /// Warns if --force-weight-to-fp16 or --force-weight-to-fp32, which match parts of names, matches no variable; that is
 /// probably a typing error.
 void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings& settings);
+
+// Input for a graph whose speed is measured.
+
+/// Repeats the same generated values for every input of a graph. Numbers are in [0, 1), bytes are any. Integers that
+/// name rows are spread over all rows, since the speed of their gradients depends on how often a row is named; masks
+/// hide nothing; other integers are 0.
+class MadeUpBatches final : public data::BatchSource {
+public:
+    explicit MadeUpBatches(const graph::Graph& graph);
+
+    std::vector<data::Field> fields() const override { return fields_; }
+    data::Batch next() override;
+
+private:
+    std::vector<data::Field> fields_;
+    std::vector<HostTensor> tensors_;
+    std::vector<std::span<const std::byte>> spans_;
+    std::int64_t samples_ = 0;
+    std::int64_t pulls_ = 0;
+};
 
 }  // namespace cnntrain::run

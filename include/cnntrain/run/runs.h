@@ -4,18 +4,25 @@
 // Interrupted if a stop is requested while it waits for data and has nothing to save.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/terminal.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/task.h"
 
 namespace cnntrain::run {
@@ -92,5 +99,90 @@ struct ProfileRequest {
 /// `profile`: measures steps of the line and prints where their time goes. The line makes no run folder.
 int run_profile(const TaskRow& task, const options::ParseResult& arguments, const ProfileRequest& request,
                 const Host& host);
+
+// Predictions of a run's network for single samples of its validation split, as a file in the run's folder.
+//
+// sample_predictions.json is an object:
+//
+//   key         what the predictions belong to: checkpoint, crc32c of its header, data, samples asked for, version
+//   split       "validation", or "training" where the run has no validation texts
+//   samples     of the split; `seen`: of these, evenly spread; `left_out`: could not be decoded
+//   classes     names by number; empty: they have numbers only
+//   rows        of classifiers, a list for each sample that has a label: name, label, probability of the label's
+//               class, the most probable classes, their probabilities
+//   pictures    of the samples with the least probable labels: row -> JPEG in base 64
+//   texts       the same for texts: row -> ids of the tokens
+//   sequences   of networks that predict words: {tokens, masked: [{at, id, guesses, probabilities}]}
+
+inline constexpr std::string_view kSamplePredictionsFile = "sample_predictions.json";
+
+struct SamplePredictionSettings {
+    std::string checkpoint;                  // file of the network's weights
+    std::map<std::string, std::string> key;  // as stored
+    std::int64_t most_samples = 1000;        // 0: all
+    std::size_t most_pictures = 32;
+    std::size_t most_sequences = 12;
+};
+
+/// The text of that file. `arguments`: of the training run. Error(unsupported) for a task that predicts neither classes
+/// nor words. Throws Interrupted if a stop is requested.
+std::string sample_predictions(const TaskRow& row, const options::ParseResult& arguments,
+                               const SamplePredictionSettings& settings, const Host& host,
+                               metrics::Observers& observers);
+
+// Samples that look wrongly labelled, and near-duplicates across splits, by the features of a trained network.
+
+struct SuspectSettings {
+    std::string checkpoint;           // file of the network's weights
+    std::string folder;               // of its run, with the features
+    std::size_t neighbours = 10;      // whose labels are compared
+    double least_similarity = 0.999;  // of near-duplicates
+};
+
+/// A labelled sample. All samples are listed, the most suspicious first.
+struct Suspect {
+    data::Split split = data::Split::train;
+    std::string sample;            // a file, or a file and a record
+    std::string label;             // class
+    std::string other_label;       // the class that speaks most against it
+    double score = 0;              // log of how much likelier the other class is, from the other samples
+    std::string neighbours_label;  // the most frequent one among the nearest training samples
+    double neighbours_share = 0;   // of them that have the sample's own label
+};
+
+/// A training and a validation sample with almost the same features.
+struct Duplicate {
+    std::string training, validation;
+    double similarity = 0;  // cosine of centred features
+    bool same_label = false;
+};
+
+struct SuspectReport {
+    std::vector<Suspect> suspects;
+    std::vector<Duplicate> duplicates;  // the most similar first
+    std::int64_t training = 0, validation = 0;
+};
+
+/// `arguments`: of the training run. The features come from the run's cache, or are computed and kept there. Throws
+/// Interrupted if a stop is requested.
+SuspectReport find_suspects(const TaskRow& row, const options::ParseResult& arguments, const SuspectSettings& settings,
+                            const Host& host, metrics::Observers& observers);
+
+// Describes what a command line would do, without running it.
+
+/// Set to "off", it leaves out the estimates of a training's memory and time, which take some seconds.
+inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
+
+/// The resolved run, one line per topic: model, data, batches, length, schedule, precision, files, and for a training
+/// its memory, time and checkpoints. The graph is compiled without memory for its values, and a few micro-batches of
+/// made-up samples are computed for some seconds. Data of a new run need not exist: the number of images comes from the
+/// data files if their folder exists, otherwise from the published set. A resumed training needs its checkpoint and its
+/// data, which are compared as the run does.
+/// Throws the run's error where the run would be refused before it opens its data, for other data than the resumed
+/// run's, and for a graph that the backend cannot compile.
+std::string dry_run_text(const TaskRow& row, const options::ParseResult& arguments);
+
+/// Prints dry_run_text() in rank 0's process. Errors are those of the run's ranks.
+void print_dry_run(const TaskRow& row, const options::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::run

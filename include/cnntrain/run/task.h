@@ -18,7 +18,7 @@
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/initialise.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/run_plan.h"

@@ -2,6 +2,7 @@
 // type or in float32.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/weights/foreign.h"
 
 namespace cnntrain::weights {
 
@@ -52,5 +53,33 @@ std::map<std::string, HostTensor> take_averages(Checkpoint& checkpoint);
 /// Replaces the model's variables by their averages and removes everything else. Error(usage) about `path` if the
 /// checkpoint has no averages.
 void use_averages(Checkpoint& checkpoint, const std::string& path);
+
+// Inspection of checkpoints, also of other programs' files (foreign.h): variables, NaNs, one element of a variable.
+
+struct VariableNans {
+    std::string variable;
+    std::vector<std::int64_t> indices;  // row-major, ascending
+};
+
+// The first two read the whole file. A wrong checksum is Error(data), unless edits are trusted.
+
+/// Every variable with a NaN, in the order of names.
+std::vector<VariableNans> find_nans(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
+
+/// One element of a variable. Error(usage) with the nearest name, or the number of elements.
+double element(const FileSystem& files, const std::string& path, const std::string& variable, std::int64_t index,
+               Edited edited = Edited::refused);
+
+struct CheckpointContent {
+    std::string format;  // "safetensors", "PyTorch"
+    std::map<std::string, TensorDesc> variables;
+    // Members for other programs' files; see ForeignFile.
+    std::string part;
+    std::vector<std::string> other_parts;
+    std::vector<LeftOut> left_out;
+};
+
+/// Reads no tensors.
+CheckpointContent content(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 }  // namespace cnntrain::weights

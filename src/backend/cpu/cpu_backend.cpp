@@ -1,4 +1,4 @@
-#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/backends.h"
 
 #include <array>
 #include <new>

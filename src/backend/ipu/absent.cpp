@@ -1,5 +1,5 @@
 // Replaces the IPU backend in builds with -DCNNTRAIN_IPU=OFF.
-#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/backends.h"
 
 namespace cnntrain::backend {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/backends.h"
 
 #include <algorithm>
 #include <array>

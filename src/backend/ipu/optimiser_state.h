@@ -16,7 +16,7 @@
 #include <poplar/Program.hpp>
 
 #include "backend/ipu/lower/node_context.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::ipu {
 

@@ -20,7 +20,7 @@
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/optimiser_state.h"
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::ipu {

@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 #include "data/images/augment.h"
 #include "data/images/image_file.h"
 #include "data/images/image_ops.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/input.h"
+#include "cnntrain/data/loader.h"
 
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -17,9 +17,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/loader.h"
-#include "cnntrain/data/mixing.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/image_ops.h"
 #include "data/loading/stream_places.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/mixing.h"
+#include "cnntrain/data/loader.h"
 
 #include <algorithm>
 #include <cmath>

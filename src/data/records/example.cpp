@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/wire.h"
-#include "cnntrain/data/feature_type.h"
+#include "cnntrain/data/inspect.h"
 #include "data/records/example_walk.h"
 #include "data/records/record_frame.h"
 

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "cnntrain/base/wire.h"
-#include "cnntrain/data/feature_type.h"
+#include "cnntrain/data/inspect.h"
 #include "data/records/record_frame.h"
 
 namespace cnntrain::data {

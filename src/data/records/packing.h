@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 
 namespace cnntrain::data {
 

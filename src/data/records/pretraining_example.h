@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/data/feature_type.h"
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/sets.h"
 
 namespace cnntrain::data {
 

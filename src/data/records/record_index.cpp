@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

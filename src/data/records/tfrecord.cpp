@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "data/records/record_frame.h"
 #include "data/records/record_index.h"
 

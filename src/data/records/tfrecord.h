@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/data/dataset.h"
 
 namespace cnntrain::data {

@@ -6,13 +6,12 @@
 #include <span>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/image_folder.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/sets/encoded_images.h"
 #include "data/sets/file_patterns.h"
 #include "data/sets/photo_listing.h"

@@ -12,7 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/images/image_file.h"
 #include "data/records/record_index.h"
 #include "data/sets/file_patterns.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/labelled_text.h"
+#include "cnntrain/data/sets.h"
 
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>

@@ -9,7 +9,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
-#include "cnntrain/data/labelled_text.h"
+#include "cnntrain/data/sets.h"
 
 namespace cnntrain::data {
 

@@ -8,11 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/sets/file_patterns.h"
 #include "data/text/table.h"
 

@@ -12,12 +12,11 @@
 #include <tuple>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/images/file_format.h"
 #include "data/images/jpeg_errors.h"
 #include "data/sets/file_patterns.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 
 #include <tbb/blocked_range.h>
 #include <tbb/info.h>

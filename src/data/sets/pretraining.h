@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 #include "data/records/pretraining_example.h"
 #include "data/records/tfrecord.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 
 #include <sys/stat.h>
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cnntrain/data/dataset.h"
-#include "cnntrain/data/input.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
 
 namespace cnntrain::data {

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "data/records/cifar_layout.h"
 #include "data/records/record_frame.h"

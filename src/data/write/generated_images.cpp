@@ -14,7 +14,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/settings.h"

@@ -12,7 +12,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "data/sets/file_patterns.h"
 #include "data/write/annotations.h"
 

@@ -14,7 +14,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/data/writers.h"
 #include "data/images/image_file.h"
 #include "data/images/jpeg.h"

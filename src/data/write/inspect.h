@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/feature_type.h"
+#include "cnntrain/data/inspect.h"
 #include "data/records/cifar_layout.h"
 
 namespace cnntrain::data {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/writers.h"
 #include "data/write/corpus.h"
 
 namespace cnntrain::data {

@@ -1,4 +1,4 @@
-#include "cnntrain/data/pretraining_writer.h"
+#include "cnntrain/data/writers.h"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/info.h>
@@ -19,7 +19,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "data/records/packing.h"
 #include "data/records/record_frame.h"
 #include "data/sets/file_patterns.h"

@@ -19,8 +19,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/json_check.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "data/records/tfrecord.h"
 #include "data/sets/file_patterns.h"

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 
 namespace cnntrain::data {
 

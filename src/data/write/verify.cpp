@@ -1,4 +1,4 @@
-#include "cnntrain/data/verify.h"
+#include "cnntrain/data/inspect.h"
 
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
@@ -12,7 +12,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/jpeg.h"
 #include "data/records/example.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 #include "graph/nn/families.h"
 #include "graph/nn/source_format.h"
 

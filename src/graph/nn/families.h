@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/graph/family_info.h"
+#include "cnntrain/graph/model.h"
 #include "graph/nn/layers.h"
 #include "graph/nn/source_format.h"
 

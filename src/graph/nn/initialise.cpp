@@ -1,4 +1,4 @@
-#include "cnntrain/graph/initialise.h"
+#include "cnntrain/graph/model.h"
 
 #include <cmath>
 #include <iterator>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/settings.h"
 

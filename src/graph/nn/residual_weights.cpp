@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/patterns.h"
 #include "cnntrain/base/text.h"
 #include "graph/nn/resnet.h"
 #include "graph/nn/source_format.h"

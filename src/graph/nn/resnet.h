@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cnntrain/graph/family_info.h"
+#include "cnntrain/graph/model.h"
 #include "graph/nn/layers.h"
 
 namespace cnntrain::nn {

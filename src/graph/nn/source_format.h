@@ -13,9 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/enumerators.h"
-#include "cnntrain/graph/source_weights.h"
-#include "cnntrain/graph/target_weights.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/graph/model.h"
 
 namespace cnntrain::nn {
 

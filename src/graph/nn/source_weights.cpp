@@ -1,12 +1,12 @@
-#include "cnntrain/graph/source_weights.h"
+#include "cnntrain/graph/model.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <utility>
 
-#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
 #include "graph/nn/families.h"
 #include "graph/nn/source_format.h"
 

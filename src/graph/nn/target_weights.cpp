@@ -1,13 +1,12 @@
-#include "cnntrain/graph/target_weights.h"
+#include "cnntrain/graph/model.h"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/family_info.h"
 #include "graph/nn/families.h"
 #include "graph/nn/source_format.h"
 

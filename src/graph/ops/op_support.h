@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "graph/attr_text.h"
 
 namespace cnntrain::ops {

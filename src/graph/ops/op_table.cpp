@@ -1,7 +1,7 @@
-#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/op.h"
 
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "graph/ops/families.h"
 
 namespace cnntrain::ops {

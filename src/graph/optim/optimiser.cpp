@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/patterns.h"
 #include "cnntrain/base/text.h"
 
 namespace cnntrain::optim {

@@ -1,4 +1,4 @@
-#include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/insight/plan.h"
 
 #include <algorithm>
 #include <string>

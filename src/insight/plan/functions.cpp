@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::plan {
 

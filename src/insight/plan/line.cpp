@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 
 namespace cnntrain::plan {

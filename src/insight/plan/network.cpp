@@ -1,4 +1,4 @@
-#include "cnntrain/insight/network.h"
+#include "cnntrain/insight/plan.h"
 
 #include <vector>
 

@@ -9,7 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "insight/plan/line.h"
 #include "insight/plan/prediction.h"
 #include "insight/plan/processes.h"

@@ -5,8 +5,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/insight/network.h"
-#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/insight/plan.h"
+#include "cnntrain/parallel/communicator.h"
 #include "insight/plan/order_statistics.h"
 #include "insight/plan/report.h"
 

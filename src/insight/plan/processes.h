@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/insight/data_parallel_time.h"
 #include "cnntrain/insight/plan.h"
 #include "insight/plan/functions.h"
 #include "insight/plan/line.h"

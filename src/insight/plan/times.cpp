@@ -15,8 +15,8 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/run/made_up_batches.h"
-#include "cnntrain/run/output.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/profile.h"
 #include "cnntrain/run/weights.h"
 #include "insight/plan/order_statistics.h"
 

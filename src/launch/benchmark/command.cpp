@@ -6,11 +6,10 @@
 #include <charconv>
 #include <filesystem>
 
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/base/variables.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/words.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/tasks/tasks.h"
 #include "launch/process.h"

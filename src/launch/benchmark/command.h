@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/launch/benchmark.h"
-#include "cnntrain/launch/mpi.h"
+#include "cnntrain/launch/poprun.h"
 #include "launch/benchmark/spec.h"
 
 namespace cnntrain::benchmark {

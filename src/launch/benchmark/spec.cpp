@@ -6,11 +6,11 @@
 #include <array>
 #include <charconv>
 
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
-#include "cnntrain/options/yaml_text.h"
+#include "cnntrain/options/line.h"
 #include "launch/benchmark/measure.h"
 
 namespace cnntrain::benchmark {

@@ -15,8 +15,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/options/line.h"
 #include "cnntrain/options/option.h"
-#include "cnntrain/options/yaml_text.h"
 #include "options/read/value.h"
 
 namespace cnntrain::options {

@@ -1,4 +1,4 @@
-#include "cnntrain/options/habits.h"
+#include "cnntrain/options/line.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/line.h"
 #include "options/read/command_line.h"
 #include "options/read/value.h"
 #include "options/table/habits.h"

@@ -9,7 +9,7 @@
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/json_check.h"
+#include "cnntrain/base/text.h"
 #include "options/read/value.h"
 #include "options/resolve/resolve.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/base/cores.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/parse.h"
 #include "options/resolve/resolve.h"

@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/habits.h"
+#include "cnntrain/options/line.h"
 #include "cnntrain/options/settings.h"
 #include "options/read/command_line.h"
 #include "options/read/config_file.h"

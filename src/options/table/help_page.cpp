@@ -1,4 +1,4 @@
-#include "cnntrain/options/help_page.h"
+#include "cnntrain/options/commands.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
 namespace {

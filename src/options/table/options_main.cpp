@@ -1,5 +1,5 @@
 // Shared options: the Main group, and options that only this program has.
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
 namespace {

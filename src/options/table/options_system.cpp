@@ -1,5 +1,5 @@
 // Shared options: the group Device. Those that only steer IPUs are in the group IPU of help.
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
 namespace {

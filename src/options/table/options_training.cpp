@@ -1,5 +1,5 @@
 // Shared options: the Training group.
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
 namespace {

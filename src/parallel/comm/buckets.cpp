@@ -1,4 +1,4 @@
-#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/hash.h"

@@ -1,11 +1,11 @@
-#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include <charconv>
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/variables.h"
 
 namespace cnntrain::comm {
 namespace {

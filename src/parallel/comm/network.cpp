@@ -1,5 +1,5 @@
-#include "cnntrain/parallel/network.h"
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/parallel/communicator.h"
 
 #include <algorithm>
 #include <chrono>

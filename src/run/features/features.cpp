@@ -8,19 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/file.h"
-#include "cnntrain/weights/folder.h"
 #include "run/evaluator.h"
 #include "run/ranks.h"
 #include "run/timing.h"

@@ -13,7 +13,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/initialise.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/run/suspects.h"
+#include "cnntrain/run/runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/features/linear_head.h"

@@ -1,11 +1,11 @@
-#include "cnntrain/run/json_lines.h"
+#include "cnntrain/run/text_reports.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::metrics {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/run/progress.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
 
 namespace cnntrain::metrics {

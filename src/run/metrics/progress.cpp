@@ -1,4 +1,4 @@
-#include "cnntrain/run/progress.h"
+#include "cnntrain/run/observer.h"
 
 #include <unistd.h>
 

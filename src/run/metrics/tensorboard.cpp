@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
 

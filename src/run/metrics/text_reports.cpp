@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/progress.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
 
 namespace cnntrain::metrics {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/json_check.h"
-#include "cnntrain/run/output.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/output.h"
 #include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/memory.h"
-#include "cnntrain/run/output.h"
+#include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile {
 

@@ -7,16 +7,14 @@
 #include <sstream>
 #include <utility>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/optimiser.h"
 #include "cnntrain/options/option.h"
 #include "cnntrain/options/settings.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/texts.h"
+#include "cnntrain/run/text_reports.h"
 
 namespace cnntrain::run {
 

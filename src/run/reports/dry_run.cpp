@@ -1,4 +1,4 @@
-#include "cnntrain/run/dry_run.h"
+#include "cnntrain/run/runs.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,19 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/parallel/run_plan.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/texts.h"
+#include "cnntrain/run/text_reports.h"
 #include "cnntrain/run/weights.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/evaluator.h"
 #include "run/features/features.h"
 #include "run/features/solved_head.h"

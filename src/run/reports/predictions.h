@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/rows.h"

@@ -16,7 +16,6 @@
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "run/reports/describe.h"
 
 namespace cnntrain::run {

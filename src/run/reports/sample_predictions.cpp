@@ -1,4 +1,4 @@
-#include "cnntrain/run/sample_predictions.h"
+#include "cnntrain/run/runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,13 +11,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/run/loading.h"
 #include "cnntrain/run/weights.h"
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/evaluator.h"
 #include "run/reports/predictions.h"
 #include "run/timing.h"

@@ -7,7 +7,7 @@
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/settings.h"
 #include "cnntrain/options/settings.h"
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::tasks {
 

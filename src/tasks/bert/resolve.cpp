@@ -8,9 +8,9 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/optimiser.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/run/texts.h"
+#include "cnntrain/run/text_reports.h"
 
 namespace cnntrain::tasks {
 namespace {

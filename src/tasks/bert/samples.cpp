@@ -9,7 +9,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::tasks {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/graph/family_info.h"
+#include "cnntrain/graph/model.h"
 #include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/resolve.h"
 

@@ -9,8 +9,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/sets.h"
 
 namespace cnntrain::tasks {
 namespace {

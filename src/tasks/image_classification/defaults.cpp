@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/data/resolve.h"
-#include "cnntrain/graph/family_info.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/graph/model.h"
 #include "tasks/image_classification/resolve.h"
 

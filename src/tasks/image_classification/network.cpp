@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/resolve.h"
-#include "cnntrain/graph/family_info.h"
-#include "cnntrain/graph/op_table.h"
-#include "cnntrain/graph/rewrites.h"
-#include "cnntrain/run/backends.h"
+#include "cnntrain/data/sets.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/run/compile_request.h"
-#include "cnntrain/tasks/image_network.h"
+#include "cnntrain/tasks/tasks.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

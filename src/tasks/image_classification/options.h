@@ -9,7 +9,7 @@
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/settings.h"
 #include "cnntrain/options/settings.h"
-#include "cnntrain/options/shared_options.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::tasks {
 

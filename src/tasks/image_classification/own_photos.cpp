@@ -14,9 +14,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/input.h"
-#include "cnntrain/data/resolve.h"
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/sets.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {

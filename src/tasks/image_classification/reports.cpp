@@ -5,12 +5,11 @@
 #include <sstream>
 
 #include "cnntrain/data/settings.h"
-#include "cnntrain/graph/family_info.h"
-#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/graph/optimiser.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
-#include "cnntrain/run/texts.h"
+#include "cnntrain/run/text_reports.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

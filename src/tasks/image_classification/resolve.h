@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/data/resolve.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/options/task_options.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/weights_source.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/graph/source_weights.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/options/task_options.h"
 
 namespace cnntrain::tasks {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/data/pretraining.h"
+#include "cnntrain/data/sets.h"
 #include "tasks/bert/options.h"
 
 namespace cnntrain::tasks {

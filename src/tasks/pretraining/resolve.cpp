@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/parse.h"
 #include "tasks/bert/resolve.h"

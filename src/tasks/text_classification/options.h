@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cnntrain/data/labelled_text.h"
+#include "cnntrain/data/sets.h"
 #include "tasks/bert/options.h"
 
 namespace cnntrain::tasks {

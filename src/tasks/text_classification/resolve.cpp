@@ -13,7 +13,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/options/task_options.h"
-#include "cnntrain/weights/bert_config.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "tasks/bert/resolve.h"
 #include "tasks/recorded.h"
 #include "tasks/text_classification/options.h"

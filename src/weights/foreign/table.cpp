@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/wire.h"
 #include "weights/foreign/bytes.h"
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
 #include "cnntrain/weights/foreign.h"

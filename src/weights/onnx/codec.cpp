@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/onnx_model.h"
+#include "cnntrain/weights/exports.h"
 #include "onnx.pb.h"
 
 namespace cnntrain::weights {

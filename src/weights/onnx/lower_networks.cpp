@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
 #include "weights/onnx/lowering.h"
 
 namespace cnntrain::weights {

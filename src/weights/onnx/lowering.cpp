@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
 #include "weights/onnx/preparation.h"
 
 namespace cnntrain::weights {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/weights/onnx_model.h"
+#include "cnntrain/weights/exports.h"
 
 namespace cnntrain::weights {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/photo_input.h"
+#include "cnntrain/data/settings.h"
 
 namespace cnntrain::weights {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/weights/onnx_model.h"
+#include "cnntrain/weights/exports.h"
 
 namespace cnntrain::weights {
 

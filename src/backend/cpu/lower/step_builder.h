@@ -13,7 +13,6 @@
 #include "backend/cpu/program/program.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/graph/facts.h"
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {

@@ -20,7 +20,6 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/parallel/buckets.h"
 #include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::cpu {

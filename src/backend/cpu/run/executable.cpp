@@ -13,7 +13,7 @@
 #include "backend/cpu/run/placement.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
 

@@ -11,7 +11,7 @@
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::ipu {
 

@@ -10,8 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
-#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/json_check.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/insight/run_record.h"
-#include "cnntrain/weights/file.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::report {
 namespace {

@@ -9,16 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/json_check.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/run/output.h"
-#include "cnntrain/weights/file.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/run/profile.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::report {
 namespace {

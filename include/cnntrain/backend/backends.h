@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
@@ -22,5 +23,21 @@ std::unique_ptr<Backend> make_ref_backend(const RefSettings& settings = {});
 /// inputs.
 void evaluate_node(const graph::Graph& graph, graph::NodeId id, std::vector<graph::RefTensor>& values,
                    const graph::RandomKey& random = {});
+
+// The CPU backend: oneDNN for convolutions and matrix products; own kernels for memory-bound operations and AMX
+// products.
+
+/// "cpu". Computes in f32 and bf16 (`16` means bfloat16); parameters are f32 or bf16.
+std::unique_ptr<Backend> make_cpu_backend();
+
+// The IPU backend: graphs become programs of the public Poplar, PopLibs and GCL API. The build decides what executes
+// them: a Poplar SDK, or the emulator in src/ipu_emulator.
+
+struct IpuModelSettings {
+    std::optional<unsigned> tiles_per_ipu = {};  // compiles for a model of IPUs with so many tiles, not for a device
+};
+
+/// "ipu". The 16-bit type is IEEE half. Null in a build with -DCNNTRAIN_IPU=OFF.
+std::unique_ptr<Backend> make_ipu_backend(const IpuModelSettings& settings = {});
 
 }  // namespace cnntrain::backend

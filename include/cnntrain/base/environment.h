@@ -1,13 +1,30 @@
-// The terminal behind a standard stream: its width, colours, and whether a line can be rewritten in place.
+// Variables of the environment, and texts that name them.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
-#include "cnntrain/base/variables.h"
-
 namespace cnntrain {
+
+using Variables = std::map<std::string, std::string>;
+
+/// All environment variables of this process.
+Variables process_variables();
+
+/// True if Open MPI's mpirun starts processes for root without --allow-run-as-root: both of its variables are 1.
+bool mpirun_allows_root(const Variables& variables);
+
+/// Length of the name (letters, digits, _, no digit in front) that begins at `at`; 0: none does.
+std::size_t name_length(std::string_view text, std::size_t at);
+
+/// $NAME and ${NAME} replaced where they are set; the others stay and are added to `unset`. Nothing escapes a $.
+std::string expand(std::string_view text, const Variables& variables, std::set<std::string>& unset);
+
+// The terminal behind a standard stream: its width, colours, and whether a line can be rewritten in place.
 
 /// A terminal. By default there is none, as for a file, a pipe, or a stream of which nothing is known.
 struct Terminal {
