@@ -8,7 +8,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "base/core_files.h"
 #include "base/system_files.h"
 
 namespace cnntrain {

@@ -17,7 +17,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/memory_files.h"
+#include "base/system_files.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"

@@ -8,9 +8,8 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/poprun.h"
-#include "cli/screen.h"
-#include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"

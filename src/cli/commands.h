@@ -1,6 +1,9 @@
 // The entry points of the commands: one function each.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +12,12 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/commands.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/hugging_face.h"
 
 namespace cnntrain::cli {
 
@@ -82,5 +91,51 @@ int print_error(const std::string& message, ErrorKind kind);
 
 /// Runs the whole program. `words`: argv[1], argv[2], ... Errors are printed to standard error.
 int run_program(const std::string& program, const std::vector<std::string>& words);
+
+// `cnntrain convert RUN [OUT] --to FORMAT`: writes a trained network for other programs.
+
+/// The rows of this use of the command, and --to.
+std::vector<Flag> run_flags();
+
+/// Returns the exit code.
+int convert_run(const Flags& flags);
+
+/// Checks a line without RUN, where --to is a path: Error(usage) if it is the name of a format, or an option of RUN is
+/// given.
+void refuse_format_of_file(const Flags& flags);
+
+// ---- RUN --to hf: a folder for transformers, which convert.cpp writes ----
+
+bool wants_hugging_face(const Flags& flags);
+weights::Found checkpoint_of_run(const Flags& flags);
+/// The model.safetensors in OUT, or in hf/ beside the checkpoint.
+std::string hugging_face_target(const Flags& flags, const std::string& checkpoint);
+/// Error(unsupported) unless it is a BERT in this program's layout.
+void refuse_for_hugging_face(const weights::Checkpoint& source, const std::string& path);
+/// The network of the run.
+std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const weights::Checkpoint& source);
+/// Writes model.safetensors, the first of the paths, and the files beside it if their variables and answers are the
+/// run's: weights::write_if_same(). Returns lines for the user.
+std::string write_compared(tasks::TrainedNetwork& network, const std::vector<std::string>& paths,
+                           const weights::Converted& written, const std::map<std::string, HostTensor>& variables,
+                           const std::function<void(FileSystem&)>& write);
+
+// Common steps of the commands that run a model.
+
+/// The host with this process's console, terminal and stop signal.
+run::Host process_host(const Invocation& invocation);
+
+/// Error(unsupported) if the machine has too little memory for threads and libraries. Called before OpenMP and other
+/// libraries are used, because some of them end the process when allocation fails.
+void require_run_memory(const options::Settings& settings, options::Command command);
+
+/// Throws Error(usage) with the line that works, for commands whose work several processes cannot share.
+[[noreturn]] void refuse_processes(const comm::World& world, const Invocation& invocation);
+
+/// Parses, handles --help and --print-config, prints notices, refuses unavailable options, and then calls `run`.
+/// `complete` may replace the parsed arguments, as `restore` does.
+int parse_and_run(options::Command command, const Invocation& invocation,
+                  const std::function<int(const options::ParseResult&, const run::Host&)>& run,
+                  const std::function<options::ParseResult(const options::ParseResult&)>& complete = {});
 
 }  // namespace cnntrain::cli

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/convert_run.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"

@@ -1,4 +1,4 @@
-#include "cli/convert_run.h"
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <array>

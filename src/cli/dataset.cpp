@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/dataset_inspect.h"
 #include "cli/flags.h"
-#include "cli/signals.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"

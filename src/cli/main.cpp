@@ -1,5 +1,5 @@
 #include "cli/commands.h"
-#include "cli/signals.h"
+#include "cli/console.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/processor.h"
 

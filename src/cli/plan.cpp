@@ -5,10 +5,9 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/flags.h"
-#include "cli/process_words.h"
-#include "cli/run_options.h"
-#include "cli/signals.h"
+#include "cli/poprun.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"

@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <system_error>
 
 #include "cli/commands.h"
-#include "cli/screen.h"
-#include "cli/signals.h"
+#include "cli/console.h"
+#include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/launch/poprun.h"
@@ -119,6 +123,141 @@ std::string own_program() {
     const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
     if (failed) throw Error(ErrorKind::unsupported, "/proc is needed to find this program");
     return self;
+}
+
+namespace {
+
+constexpr std::int64_t kMostProcesses = 1'000'000;
+constexpr std::string_view kDots = "...";
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(' ');
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+    std::vector<std::string_view> parts;
+    std::size_t begin = 0;
+    for (std::size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', begin)) {
+        parts.push_back(trimmed(text.substr(begin, comma - begin)));
+        begin = comma + 1;
+    }
+    parts.push_back(trimmed(text.substr(begin)));
+    return parts;
+}
+
+std::int64_t parse_count(std::string_view word) {
+    std::int64_t count = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > kMostProcesses) {
+        refuse_line("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
+                    ", such as 1,2,4...1024; got '" + std::string(word) + "'");
+    }
+    return count;
+}
+
+void add_doublings(std::int64_t from, std::int64_t to, std::vector<std::int64_t>& counts) {
+    std::int64_t count = from;
+    for (; count < to; count *= 2)
+        counts.push_back(count);
+    if (count == to) {
+        counts.push_back(to);
+        return;
+    }
+    const std::string range = std::to_string(from) + std::string(kDots) + std::to_string(to);
+    if (to < from) refuse_line("--processes " + range + ": the first number must be the smaller one");
+    refuse_line("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
+                std::to_string(count) + ", not to " + std::to_string(to));
+}
+
+struct Unit {
+    std::string_view name;
+    double factor;
+};
+
+/// A number followed by one of `units`, as value times unit; empty for any other word.
+template <std::size_t N> std::optional<double> quantity(std::string_view word, const Unit (&units)[N]) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+    const std::string_view unit = trimmed({end, static_cast<std::size_t>(word.data() + word.size() - end)});
+    const auto found = std::ranges::find(units, unit, &Unit::name);
+    if (found == std::end(units)) return std::nullopt;
+    return value * found->factor;
+}
+
+/// Result in bytes per ms.
+std::optional<double> bandwidth_of(std::string_view word) {
+    constexpr double kByte = 1e-3;
+    constexpr double kBit = kByte / 8;
+    static constexpr Unit kUnits[] = {
+        {"bps", kBit},          {"kbps", 1e3 * kBit},    {"Mbps", 1e6 * kBit},   {"Gbps", 1e9 * kBit},
+        {"Tbps", 1e12 * kBit},  {"bit/s", kBit},         {"kbit/s", 1e3 * kBit}, {"Mbit/s", 1e6 * kBit},
+        {"Gbit/s", 1e9 * kBit}, {"Tbit/s", 1e12 * kBit}, {"B/s", kByte},         {"kB/s", 1e3 * kByte},
+        {"MB/s", 1e6 * kByte},  {"GB/s", 1e9 * kByte},   {"TB/s", 1e12 * kByte},
+    };
+    constexpr double kLeast = kByte;
+    constexpr double kMost = 1e18 * kByte;
+    const std::optional<double> value = quantity(word, kUnits);
+    return value && *value >= kLeast && *value <= kMost ? value : std::nullopt;
+}
+
+/// Result in ms.
+std::optional<double> latency_of(std::string_view word) {
+    static constexpr Unit kUnits[] = {{"s", 1e3}, {"ms", 1}, {"us", 1e-3}, {"\u00b5s", 1e-3}, {"ns", 1e-6}};
+    constexpr double kHourMs = 3.6e6;
+    const std::optional<double> value = quantity(word, kUnits);
+    return value && *value >= 0 && *value <= kHourMs ? value : std::nullopt;
+}
+
+constexpr const char* kBandwidths =
+    "a bandwidth from 1B/s to 1000000TB/s, in bps, B/s or with k, M, G or T before these (100Gbps is 12.5GB/s)";
+
+}  // namespace
+
+std::vector<std::int64_t> parse_processes(std::string_view text) {
+    std::vector<std::int64_t> counts;
+    for (const std::string_view word : split(text)) {
+        const std::size_t dots = word.find(kDots);
+        if (dots == std::string_view::npos) {
+            counts.push_back(parse_count(word));
+        } else {
+            add_doublings(parse_count(trimmed(word.substr(0, dots))),
+                          parse_count(trimmed(word.substr(dots + kDots.size()))), counts);
+        }
+    }
+    std::ranges::sort(counts);
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    return counts;
+}
+
+plan::Link parse_link(std::string_view text, std::string_view flag) {
+    const auto words = split(text);
+    const auto got = [&] { return "; got '" + std::string(text) + "'"; };
+    if (words.size() != 2)
+        refuse_line(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
+    const std::optional<double> bandwidth = bandwidth_of(words[0]);
+    if (!bandwidth) refuse_line(std::string(flag) + " expects first " + kBandwidths + got());
+    const std::optional<double> latency = latency_of(words[1]);
+    if (!latency)
+        refuse_line(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
+    return {*latency, *bandwidth};
+}
+
+double parse_bandwidth(std::string_view text, std::string_view flag) {
+    const std::optional<double> bandwidth = bandwidth_of(trimmed(text));
+    if (!bandwidth) refuse_line(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
+    return *bandwidth;
+}
+
+double parse_share(std::string_view text, std::string_view flag) {
+    static constexpr Unit kUnits[] = {{"", 1}, {"%", 1e-2}};
+    const std::optional<double> share = quantity(trimmed(text), kUnits);
+    if (!share || *share < 0 || *share > 1)
+        refuse_line(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) +
+                    "'");
+    return *share;
 }
 
 }  // namespace cnntrain::cli

@@ -4,7 +4,6 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/run_options.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/tasks/tasks.h"

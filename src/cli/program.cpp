@@ -14,12 +14,10 @@
 #include <system_error>
 
 #include "cli/commands.h"
-#include "cli/completion.h"
+#include "cli/console.h"
 #include "cli/help.h"
-#include "cli/man_page.h"
+#include "cli/installed_texts.h"
 #include "cli/resnet_recipe.h"
-#include "cli/run_options.h"
-#include "cli/screen.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"

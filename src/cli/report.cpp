@@ -8,9 +8,8 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/flags.h"
-#include "cli/run_options.h"
-#include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"

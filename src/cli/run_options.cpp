@@ -1,4 +1,4 @@
-#include "cli/run_options.h"
+#include "cli/commands.h"
 
 #include <unistd.h>
 #include <algorithm>
@@ -7,10 +7,8 @@
 #include <memory>
 #include <string_view>
 
-#include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/resnet_recipe.h"
-#include "cli/screen.h"
-#include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"

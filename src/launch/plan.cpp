@@ -22,7 +22,6 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/line.h"
-#include "launch/hosts.h"
 #include "launch/poprun_line.h"
 #include "launch/process.h"
 

@@ -3,15 +3,139 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <ostream>
+#include <string_view>
 
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "launch/output_filter.h"
 #include "launch/process.h"
 
 namespace cnntrain::launch {
+namespace {
+
+bool is_blank(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+std::string single_quoted(const std::string& word) {
+    std::string result = "'";
+    for (const char c : word)
+        result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+}  // namespace
+
+std::vector<std::string> split_words(std::string_view text) {
+    std::vector<std::string> words;
+    std::string word;
+    bool inside = false;  // inside a word, which may be empty: ''
+    char quote = '\0';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const bool last = i + 1 == text.size();
+        const bool escapes = quote == '\0' || (quote == '"' && !last && (text[i + 1] == '"' || text[i + 1] == '\\'));
+        if (c == '\\' && !last && escapes) {
+            word += text[++i];
+            inside = true;
+        } else if (quote != '\0' && c == quote) {
+            quote = '\0';
+        } else if (quote != '\0') {
+            word += c;
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+            inside = true;
+        } else if (is_blank(c)) {
+            if (inside) words.push_back(std::move(word));
+            word.clear();
+            inside = false;
+        } else {
+            word += c;
+            inside = true;
+        }
+    }
+    if (quote != '\0') throw Error(ErrorKind::data, "the quote " + std::string(1, quote) + " is never closed");
+    if (inside) words.push_back(word);
+    return words;
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+    constexpr std::string_view kPlain = "%+,-./:=@_{}$";
+    std::string result;
+    for (const std::string& word : words) {
+        const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
+            return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+        });
+        if (!result.empty()) result += ' ';
+        if (plain) {
+            result += word;
+            continue;
+        }
+        result += single_quoted(word);
+    }
+    return result;
+}
+
+std::string all_quoted(const std::vector<std::string>& words) {
+    std::string result;
+    for (const std::string& word : words)
+        result += (result.empty() ? "" : " ") + single_quoted(word);
+    return result;
+}
+
+std::optional<OpenMpi> open_mpi_version(const std::string& printed) {
+    constexpr std::string_view kBegin = "(Open MPI) ";
+    const std::size_t at = printed.find(kBegin);
+    if (at == std::string::npos) return std::nullopt;
+    OpenMpi found;
+    const char* number = printed.data() + at + kBegin.size();
+    const auto [end, error] = std::from_chars(number, printed.data() + printed.size(), found.major);
+    if (error != std::errc{}) return std::nullopt;
+    return found;
+}
+
+RootLaunch root_launch(const Machine& machine, std::optional<bool> option) {
+    if (!machine.is_root) return RootLaunch::allowed;
+    const bool wanted = option.value_or(mpirun_allows_root(machine.environment) || machine.in_container);
+    return wanted ? RootLaunch::add_option : RootLaunch::refused;
+}
+
+std::vector<std::string> drop_network_choices(std::vector<std::string>& words) {
+    std::vector<std::string> dropped;
+    for (std::size_t i = 0; i + 2 < words.size();) {
+        const bool chooses = (words[i] == "--mca" || words[i] == "-mca") &&
+                             (words[i + 1] == "oob_tcp_if_include" || words[i + 1] == "btl_tcp_if_include");
+        if (!chooses) {
+            ++i;
+            continue;
+        }
+        dropped.push_back(words[i + 1] + " " + words[i + 2]);
+        const auto first = words.begin() + static_cast<std::ptrdiff_t>(i);
+        words.erase(first, first + 3);
+    }
+    return dropped;
+}
+
+std::vector<std::string> drop_unset_exports(std::vector<std::string>& words, const Environment& environment) {
+    std::vector<std::string> dropped;
+    for (std::size_t i = 0; i + 1 < words.size();) {
+        const std::string& name = words[i + 1];
+        if (words[i] != "-x" || name.find('=') != std::string::npos || environment.contains(name)) {
+            ++i;
+            continue;
+        }
+        dropped.push_back(name);
+        const auto first = words.begin() + static_cast<std::ptrdiff_t>(i);
+        words.erase(first, first + 2);
+    }
+    return dropped;
+}
+
 namespace {
 
 /// Writes lines such as "12:34:56.789 4711 POPRUN [I] text".

@@ -13,8 +13,8 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
+#include "run/monitor.h"
 #include "run/run_files.h"
-#include "run/timing.h"
 
 namespace cnntrain::run {
 namespace {

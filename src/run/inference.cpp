@@ -19,11 +19,11 @@
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/evaluator.h"
+#include "run/monitor.h"
 #include "run/reports/predictions.h"
 #include "run/reports/run_report.h"
 #include "run/request_latency.h"
 #include "run/run_files.h"
-#include "run/timing.h"
 
 namespace cnntrain::run {
 namespace {

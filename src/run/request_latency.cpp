@@ -26,9 +26,9 @@
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
+#include "run/monitor.h"
 #include "run/reports/run_report.h"
 #include "run/run_files.h"
-#include "run/timing.h"
 
 namespace cnntrain::run {
 namespace {

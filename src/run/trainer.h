@@ -30,7 +30,6 @@
 #include "run/profiling.h"
 #include "run/resume.h"
 #include "run/run_files.h"
-#include "run/timing.h"
 
 namespace cnntrain::run {
 

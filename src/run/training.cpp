@@ -21,20 +21,16 @@
 #include "cnntrain/weights/average.h"
 #include "run/averaging.h"
 #include "run/evaluator.h"
-#include "run/features/solved_head.h"
+#include "run/features/features.h"
 #include "run/metrics/csv_files.h"
 #include "run/monitor.h"
 #include "run/profiling.h"
 #include "run/ranks.h"
-#include "run/reports/busy_machine.h"
 #include "run/reports/describe.h"
 #include "run/reports/run_estimate.h"
 #include "run/reports/run_report.h"
 #include "run/run_files.h"
-#include "run/timing.h"
 #include "run/trainer.h"
-#include "run/training_parts.h"
-#include "run/training_run.h"
 
 namespace cnntrain::run {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/training_parts.h"
+#include "run/training.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,15 +1,91 @@
 #include "cnntrain/tasks/tasks.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/run/runs.h"
-#include "tasks/recorded.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "tasks/image_classification/task.h"
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
+
+const std::vector<run::TaskRow>& task_table() {
+    static const std::vector<run::TaskRow> table = {
+        image_classification_row(),
+        pretraining_row(options::Command::pretrain),
+        text_classification_row(),
+    };
+    return table;
+}
+
+void check_rows(const options::TaskOptions& task) {
+    std::vector<std::string> missing;
+    for (const char* flag : {"--help", "--restore-path", "--init-path", "--seed", "--epochs", "--iterations",
+                             "--micro-batch-size", "--gradient-accumulation-count", "--replicas"}) {
+        if (task.options().with_shared(flag) == nullptr) missing.emplace_back(flag);
+    }
+    if (missing.empty()) return;
+    throw Error(ErrorKind::internal, "the options of task " + std::string(task.name) + " lack " + listed(missing) +
+                                         ", which every run reads; take them with shared()");
+}
+
+std::vector<std::string_view> task_names() {
+    std::vector<std::string_view> names;
+    for (const run::TaskRow& row : task_table())
+        names.push_back(row.options.name);
+    return names;
+}
+
+RecordedRun arguments_beside(const FileSystem& files, const std::string& place) {
+    std::string path = file_beside(files, place, kArguments);
+    const std::filesystem::path folder = std::filesystem::path(place).parent_path();
+    if (path.empty() && folder.filename() == "ckpt") path = file_beside(files, folder.string(), kArguments);  // average
+    if (path.empty()) return {};
+    return {path, read_text(files, path)};
+}
+
+RecordedRun recorded_run(const FileSystem& files, const std::string& restore_path) {
+    if (restore_path.empty()) return {};
+    const std::string given = without_trailing_slashes(restore_path);
+    if (RecordedRun run = arguments_beside(files, given); !run.source.empty()) return run;
+    try {
+        const std::string checkpoint = weights::one_of(files, given).path;
+        if (RecordedRun run = arguments_beside(files, checkpoint); !run.source.empty()) return run;
+        return {checkpoint, weights::run_options_of(files, checkpoint)};
+    } catch (const Error&) {
+        return {};  // the command reports what is wrong with the checkpoint
+    }
+}
+
+std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name) {
+    const std::filesystem::path place(checkpoint);
+    for (const auto& folder : {place, place.parent_path()}) {
+        std::string path = (folder / name).string();
+        if (!folder.empty() && exists(files, path)) return path;
+    }
+    return {};
+}
+
+Layer recorded_options(const RecordedRun& run, const OptionSet& options) {
+    if (run.text.empty()) return {};
+    try {
+        return options::layer_from_json(options, run.text);
+    } catch (const Error& error) {
+        throw error.within(run.source);
+    }
+}
+
+void take(Resolution& run, const Layer& layer, Source source, bool (*wanted)(const Option&)) {
+    for (const auto& [option, value] : layer) {
+        const std::string name = key(*option);
+        if (wanted(*option) && run.values.has(name) && !run.values.given(name)) run.values.set(name, value, source);
+    }
+}
+
 namespace {
 
 using options::Command;

@@ -12,6 +12,14 @@
 
 namespace cnntrain::weights {
 
+// Memory for the tensors of a checkpoint.
+
+/// Throws Error(unsupported): "checkpoint 'path': its tensors need 3 GB of memory, more than this machine has".
+[[noreturn]] void too_large(const std::string& path, const std::string& what, std::uint64_t bytes);
+
+/// too_large() unless the process may take that much more memory: the kernel would end it.
+void require_room(const std::string& path, const std::string& what, std::uint64_t bytes);
+
 inline constexpr std::uint64_t kLengthBytes = 8;  // of the header's length in front of it
 
 inline constexpr const char* kMetadata = "__metadata__";

@@ -1,6 +1,6 @@
 // 1x1 convolutions of inference, depthwise convolutions and their input gradients against float64, on every
 // instruction set.
-#include "backend/cpu/kernels/forward_conv.h"
+#include "backend/cpu/kernels/conv.h"
 
 #include "backend/cpu/kernels/parallel.h"
 #include "backend_cpu/kernel_data.h"

@@ -1,10 +1,9 @@
-#include "backend/cpu/program/program_memory.h"
+#include "backend/cpu/program/program.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "backend/cpu/program/program.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {

@@ -1,5 +1,5 @@
 // Large, aligned outputs are stored past the caches: they must be the same numbers.
-#include "backend/cpu/kernels/forward_conv.h"
+#include "backend/cpu/kernels/conv.h"
 #include "backend_cpu/kernel_data.h"
 #include "cnntrain/base/tensor.h"
 

@@ -1,5 +1,5 @@
 // Weight gradients in tiles against sums in double.
-#include "backend/cpu/kernels/weight_grad.h"
+#include "backend/cpu/kernels/conv.h"
 
 #include "backend_cpu/kernel_data.h"
 

@@ -1,5 +1,5 @@
 // Winograd's filtering against direct sums in double.
-#include "backend/cpu/kernels/winograd.h"
+#include "backend/cpu/kernels/conv.h"
 
 #include <span>
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "base/core_files.h"
+#include "base/system_files.h"
 #include "cnntrain/base/memory.h"
 
 namespace cnntrain {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "base/core_files.h"
+#include "base/system_files.h"
 #include "base/text_files.h"
 #include "cnntrain/base/processor.h"
 #include "support/matchers.h"

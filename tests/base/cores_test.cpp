@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "base/core_files.h"
+#include "base/system_files.h"
 #include "base/text_files.h"
 #include "cnntrain/base/error.h"
 

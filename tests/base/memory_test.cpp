@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory_files.h"
+#include "base/system_files.h"
 #include "base/text_files.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"

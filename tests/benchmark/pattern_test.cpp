@@ -1,5 +1,5 @@
 // Python's common regular expressions in RE2.
-#include "launch/benchmark/pattern.h"
+#include "launch/benchmark/spec.h"
 
 #include <chrono>
 

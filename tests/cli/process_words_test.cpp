@@ -1,5 +1,5 @@
 // Numbers of processes and networks as they are typed.
-#include "cli/process_words.h"
+#include "cli/poprun.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "parallel/comm/summation.h"
+#include "parallel/comm/reduction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Timeouts of a waiting rank that is itself stopped meanwhile.
-#include "parallel/comm/watch.h"
+#include "parallel/comm/transport.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Words that a user may write, the words that CLI11 reads for them, and the values that it finds.
-#include "options/read/command_line.h"
+#include "options/read/read.h"
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"

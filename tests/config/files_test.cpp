@@ -4,7 +4,7 @@
 #include "config/parsing.h"
 #include "support/errors.h"
 #include "support/matchers.h"
-#include "tasks/image_classification/reports.h"
+#include "tasks/image_classification/task.h"
 
 namespace cnntrain::options::testing {
 namespace {

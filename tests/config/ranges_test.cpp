@@ -3,7 +3,7 @@
 
 #include "cnntrain/base/processor.h"
 #include "config/parsing.h"
-#include "options/read/value.h"
+#include "options/read/read.h"
 #include "support/matchers.h"
 
 namespace cnntrain::options::testing {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/data/loader.h"
-#include "data/sets/imagenet.h"
+#include "data/sets/encoded_images.h"
 #include "fixtures.h"
 #include "support/allocation_count.h"
 #include "support/temporary_folder.h"

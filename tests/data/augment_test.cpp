@@ -6,7 +6,6 @@
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
-#include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
 #include "data/sets/cifar.h"
 #include "fixtures.h"

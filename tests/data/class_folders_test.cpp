@@ -1,4 +1,4 @@
-#include "data/sets/class_folders.h"
+#include "data/sets/photo_set.h"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/sets.h"
 #include "data/format_fixtures.h"
-#include "data/sets/imagenet.h"
+#include "data/sets/encoded_images.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

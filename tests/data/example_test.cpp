@@ -1,7 +1,7 @@
 #include "data/records/example.h"
 
-#include "data/write/example_writer.h"
 #include "data/write/inspect.h"
+#include "data/write/shard_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -10,7 +10,7 @@
 #include "cnntrain/base/rng.h"
 #include "data/records/example.h"
 #include "data/records/tfrecord.h"
-#include "data/write/example_writer.h"
+#include "data/write/shard_writer.h"
 
 namespace cnntrain::data {
 

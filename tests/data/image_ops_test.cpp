@@ -1,5 +1,5 @@
-#include "data/images/image_ops.h"
 #include "cnntrain/base/tensor.h"
+#include "data/images/preprocess.h"
 
 #include <cmath>
 

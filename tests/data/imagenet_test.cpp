@@ -1,11 +1,10 @@
-#include "data/sets/imagenet.h"
+#include "data/sets/encoded_images.h"
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/sets.h"
 #include "data/images/augment.h"
-#include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
 #include "data/images/resize.h"
 #include "fixtures.h"

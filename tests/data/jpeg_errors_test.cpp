@@ -1,12 +1,11 @@
 // Decoder, converter and checker call the same files damaged.
-#include "data/images/jpeg_errors.h"
+#include "data/images/jpeg.h"
 
 // The macros of jerror.h use names of jpeglib.h, which the header above includes.
 #include <jerror.h>
 
 #include <new>
 
-#include "data/images/jpeg.h"
 #include "data/write/imagenet_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -7,7 +7,6 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
 #include "data/format_fixtures.h"
-#include "data/sets/photo_listing.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

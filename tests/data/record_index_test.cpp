@@ -1,4 +1,4 @@
-#include "data/records/record_index.h"
+#include "data/records/tfrecord.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "cnntrain/base/hash.h"
-#include "data/records/record_frame.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -12,7 +12,6 @@
 
 #include "cnntrain/data/sets.h"
 #include "data/records/example.h"
-#include "data/records/pretraining_example.h"
 
 namespace cnntrain::data {
 

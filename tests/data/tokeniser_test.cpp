@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "bert_golden.h"
-#include "data/text/code_points.h"
 #include "data/write/pretraining_plan.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "data/fixtures.h"
-#include "data/sets/file_patterns.h"
+#include "data/sets/resolve.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -1,5 +1,5 @@
 // Lines that are longer than what is read at once: the same tokens, in bounded memory.
-#include "data/write/corpus.h"
+#include "data/write/pretraining_plan.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -5,8 +5,8 @@
 
 #include "data/fixtures.h"
 #include "data/wire_text.h"
-#include "data/write/example_writer.h"
 #include "data/write/inspect.h"
+#include "data/write/shard_writer.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

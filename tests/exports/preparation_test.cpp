@@ -12,7 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/settings.h"
 #include "exports/network.h"
-#include "weights/onnx/preparation.h"
+#include "weights/onnx/lowering.h"
 
 namespace cnntrain::weights {
 namespace {

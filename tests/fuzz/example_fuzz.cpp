@@ -7,8 +7,8 @@
 
 #include "cnntrain/base/error.h"
 #include "data/records/example.h"
-#include "data/write/example_writer.h"
 #include "data/write/inspect.h"
+#include "data/write/shard_writer.h"
 #include "example.pb.h"
 #include "fuzz/fuzz_target.h"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <span>
 
-#include "data/records/pretraining_example.h"
+#include "data/records/example.h"
 #include "data/sequences.h"
 #include "fuzz/fuzz_target.h"
 

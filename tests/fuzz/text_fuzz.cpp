@@ -3,7 +3,6 @@
 // vocabulary.
 #include <string_view>
 
-#include "data/text/code_points.h"
 #include "data/text/tokeniser.h"
 #include "fuzz/fuzz_target.h"
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/model/host_op.h"
+#include "ipu_emulator/model/op_run.h"
 
 namespace {
 

@@ -24,7 +24,6 @@
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/model/host_op.h"
 #include "ipu_emulator/model/op_run.h"
 
 namespace {

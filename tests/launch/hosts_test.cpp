@@ -1,5 +1,5 @@
 // Names of hosts and networks.
-#include "launch/hosts.h"
+#include "launch/poprun_line.h"
 
 #include "support/errors.h"
 #include "support/matchers.h"

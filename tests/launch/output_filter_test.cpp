@@ -1,5 +1,5 @@
 // The part of the output of several instances that is shown.
-#include "launch/output_filter.h"
+#include "launch/process.h"
 #include "support/matchers.h"
 
 namespace cnntrain::launch {

@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "insight/plan/order_statistics.h"
+#include "insight/plan/processes.h"
 
 namespace cnntrain::plan {
 namespace {

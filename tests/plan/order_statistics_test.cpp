@@ -1,5 +1,5 @@
 // The expected maximum against known values and against drawn numbers.
-#include "insight/plan/order_statistics.h"
+#include "insight/plan/processes.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/profile.h"
-#include "insight/plan/prediction.h"
+#include "insight/plan/times.h"
 #include "plan/planned.h"
 #include "support/errors.h"
 #include "support/matchers.h"

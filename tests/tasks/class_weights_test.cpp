@@ -1,5 +1,5 @@
 // Weights of classes from numbers, files and the sizes of the classes.
-#include "tasks/image_classification/class_weights.h"
+#include "tasks/image_classification/own_photos.h"
 
 #include <gtest/gtest.h>
 

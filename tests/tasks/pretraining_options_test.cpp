@@ -2,12 +2,11 @@
 #include <fstream>
 
 #include "config/parsing.h"
-#include "options/read/json.h"
+#include "options/read/read.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "tasks/pretraining/options.h"
-#include "tasks/pretraining/resolve.h"
 
 namespace cnntrain::options::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "config/parsing.h"
-#include "options/read/json.h"
+#include "options/read/read.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

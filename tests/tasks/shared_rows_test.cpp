@@ -8,7 +8,7 @@
 #include "cnntrain/options/task_options.h"
 #include "config/parsing.h"
 #include "support/errors.h"
-#include "tasks/bert/options.h"
+#include "tasks/bert/bert.h"
 
 namespace cnntrain::options::testing {
 namespace {

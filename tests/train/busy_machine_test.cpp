@@ -1,4 +1,4 @@
-#include "run/reports/busy_machine.h"
+#include "run/reports/describe.h"
 
 #include <gtest/gtest.h>
 

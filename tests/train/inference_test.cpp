@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "run/timing.h"
+#include "run/monitor.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

@@ -12,7 +12,6 @@
 #include "golden/formula.h"
 #include "run/features/linear_head.h"
 #include "run/features/neighbours.h"
-#include "run/features/products.h"
 
 namespace cnntrain::run {
 namespace {

@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "run/training_parts.h"
+#include "run/training.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
 #include "support/matchers.h"

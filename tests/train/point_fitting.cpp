@@ -9,7 +9,7 @@
 #include "cnntrain/graph/optimiser.h"
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/run/compile_request.h"
-#include "tasks/image_classification/reports.h"
+#include "tasks/image_classification/task.h"
 
 namespace cnntrain::run::testing {
 namespace {

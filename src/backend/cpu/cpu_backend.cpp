@@ -7,7 +7,6 @@
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/placement.h"
-#include "backend/cpu/run/speeds.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {

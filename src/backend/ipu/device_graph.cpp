@@ -1,11 +1,9 @@
-#include "backend/ipu/device_graph.h"
+#include "backend/ipu/device.h"
 
 #include <popops/ElementWise.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Zero.hpp>
 #include <poprand/RandomGen.hpp>
-
-#include "backend/ipu/handles.h"
 
 namespace cnntrain::ipu {
 

@@ -7,7 +7,7 @@
 #include <poputil/exceptions.hpp>
 #include <utility>
 
-#include "backend/ipu/handles.h"
+#include "backend/ipu/device.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

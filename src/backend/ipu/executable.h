@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/ipu/device_graph.h"
+#include "backend/ipu/device.h"
 #include "backend/ipu/infeed.h"
 #include "cnntrain/backend/backend.h"
 

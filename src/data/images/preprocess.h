@@ -10,9 +10,32 @@
 #include "cnntrain/data/settings.h"
 #include "data/images/augment.h"
 #include "data/images/image_file.h"
+#include "data/images/jpeg.h"
 #include "data/records/example.h"
 
 namespace cnntrain::data {
+
+// Pixel arithmetic: standardise, convert, store. Images are HWC, RGB.
+
+/// Converts in place to three bytes per pixel, at the front of `pixels`. Adobe files store inverted ink values.
+void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe);
+
+/// Converts RGBA in place to three bytes per pixel, at the front of `pixels`: blended with white in linear light, as
+/// libpng does. Colours are sRGB, not multiplied by alpha.
+void onto_white(std::span<std::uint8_t> pixels, std::size_t count);
+
+/// Writes values in 0..255 to `out` in the batch's format. `values`: pixels x 3.
+void store_pixels(std::span<const float> values, const PixelFormat& format, std::span<std::byte> out);
+
+/// Writes 8-bit levels to `out` in the batch's format. `levels`: pixels x 3.
+void store_levels(std::span<const std::uint8_t> levels, const PixelFormat& format, std::span<std::byte> out);
+
+/// Replaces the pixels of a rectangle in a stored image, `width` pixels wide, by a pixel of levels 0..255.
+void fill_rectangle(const Rectangle& rectangle, std::int64_t width, const std::array<float, 3>& pixel,
+                    const PixelFormat& format, std::span<std::byte> image);
+
+/// Maps each of the 256 pixel values x to (x - mean) / max(deviation, 1 / sqrt(count)), with the population deviation.
+std::array<float, 256> standardisation_table(std::span<const std::uint8_t> image);
 
 /// The largest DCT shrink (1, 2, 4 or 8) that leaves at least `side` pixels in each dimension of a part.
 int largest_shrink(ImageSize part, std::int64_t side);

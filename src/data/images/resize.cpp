@@ -7,7 +7,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/tensor.h"
-#include "data/images/resize_kernels.h"
 
 namespace cnntrain::data {
 namespace {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/jpeg.h"
 
@@ -67,5 +68,26 @@ struct AntialiasScratch {
 /// rounded to 8 bits. A shrunken view stands for the part of the full image that it covers.
 void resize_antialiased(const PixelView& source, const Resize& how, Interpolation interpolation,
                         std::span<std::uint8_t> out, AntialiasScratch& scratch);
+
+// The inner loops of resize(), compiled for every vector width and selected at run time.
+
+/// Horizontal interpolation of one source row: out[3 * i + c] = low + (high - low) * weight. Reads 4 bytes at each
+/// pixel and writes 4 values per column, so `out` needs room for one extra value.
+void interpolate_row(const std::uint8_t* source, const ResizeColumn* columns, std::size_t count, float* out);
+
+/// Two rows made by interpolate_row(), `count` values each, and how to convert them to pixels.
+struct RowBlend {
+    const float* top = nullptr;
+    const float* bottom = nullptr;
+    float weight = 0;              // of the bottom row
+    const float* scale = nullptr;  // with shift: one per value; null: values stay in 0..255
+    const float* shift = nullptr;
+    std::size_t count = 0;
+};
+
+/// Output in float32; bfloat16, rounded to nearest even; or uint8, truncated and clamped.
+void blend_rows(const RowBlend& rows, float* out);
+void blend_rows(const RowBlend& rows, BFloat16* out);
+void blend_rows(const RowBlend& rows, std::uint8_t* out);
 
 }  // namespace cnntrain::data

@@ -1,4 +1,4 @@
-#include "data/images/resize_kernels.h"
+#include "data/images/resize.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,33 @@
 #include "cnntrain/data/dataset.h"
 
 namespace cnntrain::data {
+
+// The framing of a record in a TFRecord file, for code that reads and writes the bytes.
+
+inline constexpr std::uint64_t kRecordHeaderBytes = 12;  // u64 length and its masked CRC
+inline constexpr std::uint64_t kRecordFooterBytes = 4;   // masked CRC of the payload
+inline constexpr std::uint64_t kRecordFrameBytes = kRecordHeaderBytes + kRecordFooterBytes;
+/// Protocol-buffer messages are limited to this size.
+inline constexpr std::uint64_t kMostPayloadBytes = (std::uint64_t{1} << 31) - 1;
+
+template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
+    T value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+        value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
+    return value;
+}
+
+template <typename T> void store_little_endian(T value, std::span<std::byte> bytes) {
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+}
+
+/// Appends the record as stored in a file, with its frame.
+void append_record(std::span<const std::byte> payload, std::string& bytes);
+
+/// Throws Error(data): "<path>, record <n> (at byte <offset>): <what>".
+[[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
+                              const std::string& what);
 
 struct RecordOptions {
     int threads = 1;              // for indexing the files
@@ -79,5 +107,58 @@ private:
     FileContent content_;
     std::unique_ptr<OutputFile> file_;
 };
+
+// The positions of records in TFRecord files, and the index file that stores them.
+//
+// Finding the records of a large data set takes one small read per record, so the lengths are stored with the data: one
+// index per folder, in that folder or, if it is not writable, in the user's cache folder. An entry is valid while its
+// file has the same name, size and modification time. The index is optional: without a valid one the files are scanned,
+// and failure to store one is not an error.
+
+/// The records of one file.
+struct IndexedFile {
+    std::uint64_t size_bytes = 0;
+    std::int64_t modified_ns = 0;
+    std::vector<std::uint64_t> lengths;  // of the payloads, in file order
+
+    bool operator==(const IndexedFile&) const = default;
+};
+
+/// Indexes by file name without folder.
+using FolderIndex = std::map<std::string, IndexedFile>;
+
+/// Little endian: magic, u32 version, u32 number of files; for each file u32 length of its name, name, u64 size, i64
+/// modification time, u64 number of records, u64 length of each record; u32 crc32c of everything before.
+std::vector<std::byte> encode_index(const FolderIndex& index);
+/// Error(data) gives the problem.
+FolderIndex decode_index(std::span<const std::byte> bytes);
+
+/// Reads every record's header. Throws Error(data) if one is damaged or the last record is incomplete.
+IndexedFile scan_records(const InputFile& file);
+
+/// True if a file without records is an incomplete copy. False if no file has more than one record: such a set has
+/// fewer records than files.
+constexpr bool is_lost(std::int64_t records, std::int64_t most_in_a_file) {
+    return records == 0 && most_in_a_file > 1;
+}
+
+/// Places where the index of `folder` may be stored: next to the data, then in the user's cache folder (if there is
+/// one).
+std::vector<std::string> index_places(const std::string& folder, const std::string& index_name);
+
+/// The records of `paths`, from the stored index where it is valid, otherwise from the files. The first `open.size()`
+/// files are left open in `open`.
+std::vector<IndexedFile> index_files(const std::vector<std::string>& paths, const RecordOptions& options,
+                                     FileSystem& files, std::span<std::unique_ptr<InputFile>> open);
+
+struct RecordCount {
+    std::int64_t records = 0;
+    bool exact = true;  // false: unread files are assumed to be like the others
+};
+
+/// Number of records in `paths`, from the stored index where it is valid, otherwise from the files. Writes nothing.
+/// Estimates the rest after `patience_seconds`. Throws Error(data) for damaged files.
+RecordCount count_records(const std::vector<std::string>& paths, const std::string& index_name, FileSystem& files,
+                          double patience_seconds);
 
 }  // namespace cnntrain::data

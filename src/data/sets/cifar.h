@@ -11,10 +11,28 @@
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/augment.h"
-#include "data/records/cifar_layout.h"
 #include "data/sets/resolve.h"
 
 namespace cnntrain::data {
+
+// Layout of CIFAR's binary files.
+
+inline constexpr std::int64_t kCifarSide = 32;
+
+struct CifarLayout {
+    DatasetId id;
+    std::size_t label_bytes;  // labels before each image's pixels; the last one is used
+    std::size_t record_bytes;
+    std::vector<std::string> training_files;
+    std::vector<std::string> validation_files;
+
+    const std::vector<std::string>& files(Split split) const {
+        return split == Split::train ? training_files : validation_files;
+    }
+};
+
+/// The layout of CIFAR-10 or CIFAR-100.
+const CifarLayout& cifar_layout(DatasetId id);
 
 struct CifarSettings {
     bool augment = false;      // random flip, and crop after padding by 4

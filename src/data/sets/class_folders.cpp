@@ -1,4 +1,4 @@
-#include "data/sets/class_folders.h"
+#include "data/sets/photo_set.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,9 +13,7 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/sets.h"
 #include "data/sets/encoded_images.h"
-#include "data/sets/file_patterns.h"
-#include "data/sets/photo_listing.h"
-#include "data/sets/photo_set.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {

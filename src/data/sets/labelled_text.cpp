@@ -25,7 +25,6 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "data/sets/labelled_text.h"
-#include "data/text/code_points.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
 

@@ -1,4 +1,4 @@
-#include "data/sets/photo_listing.h"
+#include "data/sets/photo_set.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
-#include "data/sets/file_patterns.h"
+#include "data/sets/resolve.h"
 #include "data/text/table.h"
 
 namespace cnntrain::data {

@@ -17,10 +17,9 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
-#include "data/images/file_format.h"
-#include "data/images/jpeg_errors.h"
-#include "data/sets/file_patterns.h"
-#include "data/sets/photo_listing.h"
+#include "data/images/image_file.h"
+#include "data/images/jpeg.h"
+#include "data/sets/resolve.h"
 #include "data/text/table.h"
 
 namespace cnntrain::data {

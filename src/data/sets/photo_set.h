@@ -7,15 +7,81 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cnntrain/data/settings.h"
-#include "data/sets/photo_listing.h"
+#include "data/sets/encoded_images.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
+
+// Lists the files of a user's photos by their folders or by a table, without looking into them.
+
+// Files that lie among a user's photos and are not used.
+
+enum class Unused : std::uint8_t {
+    not_an_image,
+    unread_format,  // of a known format that this build does not read
+    empty,
+    too_large,
+    unreadable,
+    missing,    // named in a table, but not there
+    repeated,   // named again in a table
+    no_class,   // in no class folder
+    no_split,   // in no folder of a split
+    test_data,  // of a test split
+    hidden,
+};
+
+struct UnusedFile {
+    std::string path;  // or a folder, which ends with '/'
+    Unused reason = Unused::not_an_image;
+    std::string detail = {};
+};
+
+using UnusedFiles = std::vector<UnusedFile>;
+
+/// "3 files are not used: 2 are not images (a.txt, b), 1 is empty (c.jpg)"; "" for none.
+std::string unused_text(const UnusedFiles& files);
+
+/// A table with a header: file, reason, detail.
+std::string unused_csv(const UnusedFiles& files);
+
+struct ListedPhoto {
+    std::string path;               // below PhotoListing::top
+    std::size_t class_number = 0;   // in PhotoListing::classes
+    std::optional<Split> split;     // nothing: the photo goes to one of them by the validation fraction
+    std::uint64_t bytes = 0;        // of the file; 0 until it was looked at
+    std::int64_t shorter_side = 0;  // pixels of the image, as its header says; 0: unknown
+};
+
+/// The layouts of photos:
+/// - a folder with train/, and one of validation/, valid/ and val/, each with a folder for each class;
+/// - the same without validation photos: a share of the training photos is held out;
+/// - a folder with a folder for each class: a share is held out. A folder named as a validation or test split is that
+///   split alone;
+/// - a table of files, classes and, if it has them, splits (.csv or .tsv).
+/// Photos may lie deeper in a class folder, unless it is not clear which folder is the class.
+struct PhotoListing {
+    std::string top;
+    std::vector<std::string> classes;   // sorted
+    std::vector<ListedPhoto> photos;    // in no order
+    std::array<std::string, 2> places;  // by Split: the folder of classes, or the table
+    UnusedFiles unused;
+    std::vector<std::string> notices;
+    bool holds_out = false;  // there are photos without a split
+};
+
+/// Error(data) names the folder, or the table's line.
+PhotoListing list_photos(const std::string& place);
+
+/// True for the name of a table: a .csv or .tsv file.
+bool is_photo_table(const std::string& path);
+PhotoListing list_photo_table(const std::string& path);
 
 /// Photos of a split with their labels, in little memory.
 class PhotoList {
@@ -97,5 +163,33 @@ std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
 /// The same photo in both splits, by content; "" if there is none. Reads files of equal size only, up to a limit, and
 /// says when it reached that.
 std::string copies_text(const PhotoSet& photos);
+
+// Users' own photos: image files in one folder per class, or listed in a table.
+
+/// The label of a photo is the number of its class among the sorted classes, or among those of a trained network.
+class ClassFolders final : public EncodedImages {
+public:
+    /// Throws Error(data) if a class has no photos to train on, or if there are none for validation.
+    ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, const EncodedImageSettings& settings);
+
+    std::int64_t size() const override { return list().size(); }
+    std::int32_t label(std::int64_t index, Workspace& /*workspace*/) const override { return list().label(index); }
+    std::string name(std::int64_t index) const override { return std::string(list().path(index)); }
+    std::uint64_t memory_bytes() const override { return list().memory_bytes(); }
+    /// Each class is a part.
+    Origin origin() const override;
+    std::string unused_files() const override;
+
+private:
+    const PhotoList& list() const { return photos_->of(split_); }
+    Image load(std::int64_t index, Workspace& workspace) const override;
+    std::string describe(std::int64_t index) const override { return file_of(index); }
+    std::string file_of(std::int64_t index) const override { return photos_->file(split_, index); }
+
+    std::shared_ptr<const PhotoSet> photos_;
+    Split split_;
+};
+
+extern const ImageSet kClassFoldersSet;
 
 }  // namespace cnntrain::data

@@ -24,10 +24,10 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/text.h"
+#include "data/records/example.h"
 #include "data/records/packing.h"
-#include "data/records/pretraining_example.h"
-#include "data/sets/file_patterns.h"
 #include "data/sets/pretraining.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {

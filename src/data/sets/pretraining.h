@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/data/sets.h"
-#include "data/records/pretraining_example.h"
+#include "data/records/example.h"
 #include "data/records/tfrecord.h"
 
 namespace cnntrain::data {

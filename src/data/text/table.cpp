@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "data/text/code_points.h"
+#include "data/text/tokeniser.h"
 
 namespace cnntrain::data {
 namespace {

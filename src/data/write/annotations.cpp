@@ -16,7 +16,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "data/sets/file_patterns.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {

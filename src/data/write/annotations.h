@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/write/example_writer.h"
+#include "data/write/shard_writer.h"
 
 namespace cnntrain::data {
 

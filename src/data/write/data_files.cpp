@@ -10,9 +10,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "data/records/cifar_layout.h"
-#include "data/records/record_frame.h"
-#include "data/sets/file_patterns.h"
+#include "data/records/tfrecord.h"
+#include "data/sets/cifar.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {

@@ -19,7 +19,7 @@
 #include "cnntrain/data/settings.h"
 #include "cnntrain/data/writers.h"
 #include "data/images/jpeg.h"
-#include "data/sets/file_patterns.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {

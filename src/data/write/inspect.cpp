@@ -1,11 +1,14 @@
-#include "cnntrain/data/inspect.h"
+#include "data/write/inspect.h"
 
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -13,10 +16,13 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/sets.h"
+#include "cnntrain/data/settings.h"
 #include "data/images/jpeg.h"
-#include "data/records/example_walk.h"
+#include "data/records/example.h"
 #include "data/write/data_files.h"
-#include "data/write/inspect.h"
+#include "data/write/shard_writer.h"
 
 namespace cnntrain::data {
 namespace {
@@ -330,6 +336,329 @@ void for_each_cifar_record(const InputFile& file, const CifarLayout& layout, std
                   std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
         }
     }
+}
+
+namespace {
+
+/// The results of one file.
+struct FileResult {
+    std::int64_t records = 0;
+    std::int64_t images_decoded = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t unchecked_bytes = 0;
+    std::vector<Finding> findings;
+    bool unknown_contents = false;  // tf.Examples with keys of neither images nor pretraining
+};
+
+enum class Contents { image, pretraining, other };
+
+/// The relevant keys, found in one traversal of a record.
+struct Keys {
+    bool image = false;      // has a key of image records
+    bool token_ids = false;  // has a key of pretraining records
+};
+
+/// Checks the records of one TFRecord file.
+class RecordChecks {
+public:
+    RecordChecks(const FileSet& set, std::string file, bool decode, FileResult& result)
+        : set_(set), file_(std::move(file)), decode_(decode), result_(result) {
+        const auto named = std::ssize(classes_of_records(std::filesystem::path(file_).parent_path().string()));
+        if (named > 0) classes_ = named;
+    }
+
+    void check(const RawRecord& record) {
+        ++result_.records;
+        record_ = &record;
+        if (!record.intact) {
+            return add(Fault::damaged_payload,
+                       "the checksum of its " + std::to_string(record.payload.size()) + " bytes is wrong");
+        }
+        Keys keys;
+        if (!visit_features(record.payload, [&](std::string_view key, const FeatureSummary&) {
+                keys.image |= key.starts_with("image/");
+                keys.token_ids |= key == kInputIds;
+            })) {
+            return add(Fault::not_an_example, "the record is not a tf.Example");
+        }
+        if (!contents_) contents_ = contents_of(keys);
+        switch (*contents_) {
+            case Contents::image:
+                return check_image();
+            case Contents::pretraining:
+                return check_pretraining();
+            case Contents::other:
+                result_.unknown_contents = true;
+        }
+    }
+
+private:
+    void add(Fault fault, std::string what) {
+        result_.findings.push_back({fault, file_, record_->number, record_->offset, std::move(what)});
+    }
+
+    /// Decides the file's contents from its first valid tf.Example.
+    Contents contents_of(const Keys& keys) const {
+        if (keys.token_ids) return Contents::pretraining;
+        const bool named_so = set_.prefix == "train" || set_.prefix == "validation";
+        return keys.image || named_so ? Contents::image : Contents::other;
+    }
+
+    void check_image() {
+        try {
+            parse_image_example(record_->payload, example_);
+        } catch (const Error& error) {
+            return add(Fault::not_an_example, error.what());
+        }
+        if (example_.label < 1 || example_.label > classes_) {
+            add(Fault::wrong_label,
+                "image/class/label is " + std::to_string(example_.label) + ", not in 1.." + std::to_string(classes_));
+        }
+        if (example_.jpeg.empty()) return add(Fault::no_image, "image/encoded is missing or empty");
+        if (!decode_) return;
+        ++result_.images_decoded;
+        const std::string problem = jpeg_.problem(example_.jpeg);
+        if (!problem.empty()) add(Fault::damaged_image, problem);
+    }
+
+    /// All records must have the layout and lengths of the file's first record.
+    void check_pretraining() {
+        if (pretraining_keys_.empty() && !take_pretraining_layout())
+            return add(Fault::not_an_example, "input_ids has no int64 value, or masked_lm_weights has no float value");
+        const auto fault = parse_pretraining_example(record_->payload, pretraining_keys_, field_views_);
+        if (!fault) return;
+        const bool is_value = fault->kind == PretrainingFault::Kind::wrong_value;
+        add(is_value ? Fault::wrong_value : Fault::not_an_example, fault->what);
+    }
+
+    bool take_pretraining_layout() {
+        const std::optional<PretrainingSettings> settings = settings_of_record(record_->payload);
+        if (!settings || settings->sequence_length == 0 || settings->max_predictions == 0) return false;
+        pretraining_keys_ = pretraining_keys(*settings);
+        for (const Field& field : pretraining_fields(*settings))
+            field_views_.emplace_back(fields_.emplace_back(field.desc.bytes()));
+        return true;
+    }
+
+    const FileSet& set_;
+    std::string file_;
+    std::int64_t classes_ = dataset_info(DatasetId::imagenet).classes;  // of image records
+    bool decode_;
+    FileResult& result_;
+    const RawRecord* record_ = nullptr;
+    std::optional<Contents> contents_;
+    std::vector<PretrainingKey> pretraining_keys_;  // empty before the first such record
+    std::vector<std::vector<std::byte>> fields_;
+    std::vector<std::span<std::byte>> field_views_;  // views of fields_
+    ImageExample example_;
+    JpegChecker jpeg_;
+};
+
+void verify_records(const InputFile& input, const FileSet& set, const std::string& file, bool decode,
+                    ByteProgress& progress, FileResult& result) {
+    RecordChecks checks(set, file, decode, result);
+    RawRecords records(input);
+    RawRecord record;
+    for (std::uint64_t done = 0; records.next(record); done = records.done_bytes()) {
+        checks.check(record);
+        progress.add(records.done_bytes() - done);
+    }
+    result.bytes = records.done_bytes();
+    if (records.damage()) {
+        const FrameDamage& damage = *records.damage();
+        result.unchecked_bytes = damage.unchecked_bytes;
+        progress.add(damage.unchecked_bytes);
+        result.findings.push_back(
+            {Fault::damaged_length, file, damage.record, damage.offset,
+             damage.what + "; " + std::to_string(damage.unchecked_bytes) + " bytes from here on are not checked"});
+    }
+}
+
+void verify_cifar(const InputFile& input, DatasetId cifar, const std::string& file, ByteProgress& progress,
+                  FileResult& result) {
+    const CifarLayout& layout = cifar_layout(cifar);
+    const std::uint64_t size = input.size_bytes();
+    result.records = static_cast<std::int64_t>(size / layout.record_bytes);
+    const std::uint64_t rest = size % layout.record_bytes;
+    if (rest != 0) {
+        result.findings.push_back({Fault::wrong_size, file, -1, 0,
+                                   std::to_string(size) + " bytes are no whole number of records of " +
+                                       std::to_string(layout.record_bytes) + " bytes; " + std::to_string(rest) +
+                                       " are left over"});
+    }
+    // CIFAR-100 stores the label of one of 20 groups, then the label that is used.
+    constexpr std::array<int, 2> kFine = {20, 100};
+    constexpr std::array<int, 1> kTen = {10};
+    const std::span<const int> classes = layout.label_bytes == 2 ? std::span<const int>(kFine) : kTen;
+    for_each_cifar_record(input, layout, result.records, [&](std::int64_t number, std::span<const std::byte> record) {
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            const int label = std::to_integer<int>(record[i]);
+            if (label < classes[i]) continue;
+            result.findings.push_back(
+                {Fault::wrong_label, file, number, static_cast<std::uint64_t>(number) * layout.record_bytes,
+                 "label " + std::to_string(label) + " is not in 0.." + std::to_string(classes[i] - 1)});
+        }
+    });
+    result.bytes = size - rest;
+    result.unchecked_bytes = rest;
+    progress.add(size);
+}
+
+FileResult verify_file(const std::string& folder, const FileSet& set, const std::string& file, bool decode,
+                       ByteProgress& progress) {
+    FileResult result;
+    try {
+        const std::unique_ptr<InputFile> input = posix_files().open((std::filesystem::path(folder) / file).string());
+        if (!set.cifar) {
+            verify_records(*input, set, file, decode, progress, result);
+        } else {
+            verify_cifar(*input, *set.cifar, file, progress, result);
+        }
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        result.findings.push_back({Fault::unreadable, file, -1, 0, error.what()});
+    }
+    return result;
+}
+
+/// Checks the list of files.
+void verify_names(const DataFiles& found, VerifyResult& result) {
+    const auto add = [&](Fault fault, const std::string& file, std::string what) {
+        result.findings.push_back({fault, file, -1, 0, std::move(what)});
+    };
+    std::map<std::string, std::vector<const FileSet*>> by_prefix;
+    for (const FileSet& set : found.sets) {
+        if (set.count > 0) by_prefix[set.prefix].push_back(&set);
+    }
+    for (const auto& [prefix, sets] : by_prefix) {
+        if (sets.size() == 1) continue;
+        std::string what = "shards of " + std::to_string(sets.size()) + " sets are in one folder:";
+        for (const FileSet* set : sets) {
+            what += (set == sets.front() ? " " : " and ") + std::to_string(set->files.size()) + " of " +
+                    std::to_string(set->count) + " (" + set->files.front() + ")";
+        }
+        add(Fault::mixed_sets, sets.front()->files.front(), what);
+    }
+    for (const FileSet& set : found.sets) {
+        for (const std::string& file : set.beyond)
+            add(Fault::mixed_sets, file, "its number is not below " + std::to_string(set.count));
+        for (const std::string& file : set.missing)
+            add(Fault::missing_file, file, "not in the folder");
+    }
+    for (const std::string& file : found.leftovers)
+        add(Fault::leftover, file, "its writer was stopped, or is still at work");
+}
+
+/// A file without records is a fault, unless there are fewer records than shards.
+void verify_counts(const FileSet& set, std::span<FileResult> files, VerifyResult& result) {
+    std::int64_t most = 0;
+    std::int64_t empty = 0;
+    std::int64_t records = 0;
+    for (const FileResult& file : files) {
+        most = std::max(most, file.records);
+        records += file.records;
+        empty += file.records == 0 && file.findings.empty() ? 1 : 0;
+    }
+    if (set.count > 0 && most == 1 && empty > 0) {
+        result.notes.push_back(set.name + ": " + std::to_string(empty) +
+                               " shards are empty; there are fewer records than shards");
+    } else if (empty > 0) {
+        for (std::size_t i = 0; i < files.size(); ++i) {
+            if (files[i].records > 0 || !files[i].findings.empty()) continue;
+            files[i].findings.push_back({Fault::empty_file, set.files[i], -1, 0, "it has no record"});
+        }
+    }
+    if (set.cifar && !set.files.empty()) {
+        const DatasetInfo& info = dataset_info(*set.cifar);
+        const std::int64_t published = set.name.ends_with("train") ? info.train_images : info.validation_images;
+        if (records != published) {
+            result.notes.push_back(set.name + ": " + std::to_string(records) + " images; the published set has " +
+                                   std::to_string(published));
+        }
+    }
+    if (std::ranges::any_of(files, [](const FileResult& file) { return file.unknown_contents; })) {
+        result.notes.push_back(set.name +
+                               ": the records are neither images nor made for pretraining; of their contents only "
+                               "that they are tf.Examples was checked");
+    }
+}
+
+/// The writer's notes about the files in the folder: the only way to detect that a file lacks its last records.
+std::map<std::string, FinishedFile> files_in_journal(const std::string& folder, VerifyResult& result) {
+    try {
+        std::optional<Journal> journal = read_journal(posix_files(), journal_path(folder));
+        if (journal) return std::move(journal->finished);
+    } catch (const Error& error) {
+        const std::string name = std::filesystem::path(journal_path(folder)).filename().string();
+        result.findings.push_back({Fault::unreadable, name, -1, 0, error.what()});
+    }
+    return {};
+}
+
+void verify_against_journal(const FinishedFile& written, const std::string& name, FileResult& file) {
+    if (file.records == written.records || !file.findings.empty()) return;
+    file.findings.push_back(
+        {Fault::wrong_size, name, -1, 0,
+         "it has " + std::to_string(file.records) + " records, its writer noted " + std::to_string(written.records)});
+}
+
+void add_file(FileResult& file, VerifyResult& result) {
+    ++result.files;
+    result.records += file.records;
+    result.images_decoded += file.images_decoded;
+    result.bytes += file.bytes;
+    result.unchecked_bytes += file.unchecked_bytes;
+    std::ranges::move(file.findings, std::back_inserter(result.findings));
+}
+
+}  // namespace
+
+std::string_view name(Fault fault) {
+    constexpr std::array<std::string_view, kFaults> kNames = {
+        "missing file",   "mixed sets",      "empty file",       "unfinished file", "unreadable file",
+        "damaged length", "damaged payload", "not a tf.Example", "no image",        "wrong label",
+        "wrong value",    "damaged image",   "wrong file size"};
+    return kNames[static_cast<std::size_t>(fault)];
+}
+
+VerifyResult verify(const VerifySettings& settings) {
+    const DataFiles found = find_data_files(settings.path);
+    std::vector<std::vector<FileResult>> files;
+    struct Job {
+        std::size_t set;
+        std::size_t file;
+    };
+    std::vector<Job> jobs;
+    for (const FileSet& set : found.sets) {
+        for (std::size_t file = 0; file < set.files.size(); ++file)
+            jobs.push_back({files.size(), file});
+        files.emplace_back(set.files.size());
+    }
+    ByteProgress progress(settings.progress, total_bytes(found));
+    tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
+    arena.execute([&] {
+        tbb::parallel_for(
+            std::size_t{0}, jobs.size(),
+            [&](std::size_t i) {
+                const auto [set, file] = jobs[i];
+                files[set][file] =
+                    verify_file(found.folder, found.sets[set], found.sets[set].files[file], settings.decode, progress);
+            },
+            tbb::simple_partitioner());
+    });
+    VerifyResult result;
+    verify_names(found, result);
+    const std::map<std::string, FinishedFile> journal = files_in_journal(found.folder, result);
+    for (std::size_t set = 0; set < found.sets.size(); ++set) {
+        verify_counts(found.sets[set], files[set], result);
+        for (std::size_t i = 0; i < files[set].size(); ++i) {
+            const std::string& name = found.sets[set].files[i];
+            const auto noted = journal.find(name);
+            if (noted != journal.end()) verify_against_journal(noted->second, name, files[set][i]);
+            add_file(files[set][i], result);
+        }
+    }
+    return result;
 }
 
 }  // namespace cnntrain::data

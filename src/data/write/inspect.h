@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/inspect.h"
-#include "data/records/cifar_layout.h"
+#include "data/sets/cifar.h"
 
 namespace cnntrain::data {
 

@@ -1,10 +1,18 @@
 #include "cnntrain/graph/model.h"
-#include "cnntrain/base/text.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/base/text.h"
 #include "graph/nn/families.h"
+#include "graph/nn/source_format.h"
 
 namespace cnntrain::nn {
 
@@ -230,6 +238,179 @@ double forward_flops(const graph::Graph& graph) {
         if (graph.node({i}).phase == Phase::forward) flops += graph.node_flops({i});
     }
     return flops;
+}
+
+using graph::Initialiser;
+
+namespace {
+
+// Standard deviation of a standard normal distribution that is truncated at two deviations.
+constexpr double kTruncatedDeviation = 0.87962566103423978;
+
+struct Fans {
+    double in = 1;
+    double out = 1;
+};
+
+/// Fans of a kernel [K,K,I,O] or a matrix [I,O].
+Fans fans(const graph::Value& variable) {
+    const Shape& shape = variable.desc.shape;
+    CNNTRAIN_CHECK(shape.size() >= 2, variable.name + ": a fan needs at least two axes, shape " + to_string(shape));
+    const std::int64_t inputs = shape[shape.size() - 2];
+    const std::int64_t outputs = shape.back();
+    const double window = static_cast<double>(element_count(shape)) / static_cast<double>(inputs * outputs);
+    return {window * static_cast<double>(inputs), window * static_cast<double>(outputs)};
+}
+
+template <typename Draw> HostTensor filled(const TensorDesc& desc, Draw draw) {
+    HostTensor tensor(desc);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, draw());
+    return tensor;
+}
+
+HostTensor filled_by_rows(const graph::Value& variable) {
+    const std::vector<double>& rows = variable.initialiser.rows;
+    CNNTRAIN_CHECK(!variable.desc.shape.empty() && variable.desc.shape[0] == std::ssize(rows),
+                   variable.name + ": " + std::to_string(rows.size()) + " rows cannot fill the shape " +
+                       to_string(variable.desc.shape));
+    HostTensor tensor(variable.desc);
+    const std::int64_t row_elements = tensor.elements() / std::ssize(rows);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.set(i, rows[static_cast<std::size_t>(i / row_elements)]);
+    return tensor;
+}
+
+}  // namespace
+
+HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
+    const Initialiser& initialiser = variable.initialiser;
+    // The name is the only stable property of a variable.
+    Rng rng(seed, RngStream::initialiser, 0, hash_text(variable.name));
+    const auto truncated_normal = [&](double fan) {
+        const double sigma = std::sqrt(initialiser.value / fan) / kTruncatedDeviation;
+        return filled(variable.desc, [&, sigma] { return sigma * rng.truncated_normal(); });
+    };
+    switch (initialiser.kind) {
+        case Initialiser::Kind::constant:
+            return filled(variable.desc, [&] { return initialiser.value; });
+        case Initialiser::Kind::truncated_normal_fan_in:
+            return truncated_normal(fans(variable).in);
+        case Initialiser::Kind::truncated_normal_fan_out:
+            return truncated_normal(fans(variable).out);
+        case Initialiser::Kind::glorot_uniform: {
+            const Fans fan = fans(variable);
+            const double limit = std::sqrt(6.0 / (fan.in + fan.out));
+            return filled(variable.desc, [&, limit] { return rng.uniform(-limit, limit); });
+        }
+        case Initialiser::Kind::truncated_normal:
+            return filled(variable.desc, [&] { return initialiser.value * rng.truncated_normal(); });
+        case Initialiser::Kind::rows:
+            return filled_by_rows(variable);
+    }
+    throw Error(ErrorKind::internal, variable.name + ": unknown initialiser");
+}
+
+using graph::OpKind;
+using graph::ValueId;
+
+namespace {
+
+[[noreturn]] void refuse(const graph::Graph& graph, ValueId logits, const std::string& what) {
+    throw Error(ErrorKind::unsupported, "the last layer, which makes '" + graph.value(logits).name + "', " + what);
+}
+
+/// The name of the parameter that `id` is, or is cast from.
+std::string parameter_behind(const graph::Graph& graph, ValueId id, ValueId logits) {
+    while (graph.value(id).producer.valid()) {
+        const graph::Node& node = graph.node(graph.value(id).producer);
+        if (node.kind != OpKind::cast) refuse(graph, logits, "does not read its weight and bias as they are stored");
+        id = node.inputs[0];
+    }
+    return graph.value(id).name;
+}
+
+}  // namespace
+
+LastLayer mark_features(graph::Graph& graph, ValueId logits, const std::string& name) {
+    const graph::NodeId producer = graph.value(logits).producer;
+    CNNTRAIN_CHECK(producer.valid(), "logits are the result of a node");
+    const graph::Node& node = graph.node(producer);
+    if (node.kind != OpKind::dense || !node.as<graph::DenseAttrs>().bias)
+        refuse(graph, logits, "is no dense layer with a bias");
+    const ValueId features = node.inputs[0];
+    if (graph.desc(features).shape.size() != 2) {
+        refuse(graph, logits,
+               "reads " + to_string(graph.desc(features).shape) + ", not one vector of features for each sample");
+    }
+    LastLayer layer{parameter_behind(graph, node.inputs[1], logits), parameter_behind(graph, node.inputs[2], logits),
+                    node.as<graph::DenseAttrs>().transposed};
+    graph.mark_output(name, features);
+    return layer;
+}
+
+// Networks of other programs that this program does not have, recognised by names of their tensors.
+
+namespace {
+
+struct OtherNetwork {
+    Patterns mark;  // of a tensor's name
+    std::string_view title;
+};
+
+/// The first row with a mark in the file decides.
+const std::vector<OtherNetwork>& other_networks() {
+    static const std::vector<OtherNetwork> rows = {
+        {Patterns({R"(^_blocks\.\d+\._depthwise_conv\.)"}), "an EfficientNet with the names of efficientnet_pytorch"},
+        {Patterns({R"(^(features|layers)\.\d+\.(blocks\.)?\d+\.attn\.relative_position_bias_table$)"}), "a Swin"},
+        {Patterns({R"(^features\.\d+\.\d+\.layer_scale$)", R"(^stages\.\d+\.blocks\.\d+\.(gamma|conv_dw\.weight)$)",
+                   R"(^convnext(v2)?\.)"}),
+         "a ConvNeXt"},
+        {Patterns({R"(^(class_token|cls_token)$)", R"(^encoder\.layers\.encoder_layer_0\.)", R"(^(vit|deit)\.)",
+                   R"(^patch_embed\.proj\.weight$)"}),
+         "a vision transformer"},
+        {Patterns({R"(^trunk_output\.block1\.)", R"(^s1\.b1\.conv1\.)"}), "a RegNet"},
+        {Patterns({R"(^stage2\.0\.branch2\.)"}), "a ShuffleNet"},
+        {Patterns(
+             {R"(^blocks\.\d+\.\d+\.conv_exp\.)", R"(^features\.6\.(1[3-9]|2\d)\.block\.)", R"(^block4a_dwconv2/)"}),
+         "an EfficientNetV2 or EfficientNet-EdgeTPU"},
+        {Patterns({R"(^features\.\d+\.block\.\d+\.)", R"(^features\.\d+\.conv\.\d+\.)", R"(^conv_head\.bias$)",
+                   R"(^expanded_conv(_|/))", R"(^conv_dw_1/)", R"(^mobilenet_v[12]\.)"}),
+         "a MobileNet"},
+        {Patterns({R"(^layers\.8\.0\.layers\.)"}), "an MNASNet"},
+        {Patterns({R"(^blocks\.\d+\.layers\.\d+\.layers\.MBconv\.)"}), "a MaxViT"},
+        {Patterns({R"(^features\.denseblock1\.)"}), "a DenseNet"},
+        {Patterns({R"(^features\.3\.squeeze\.)"}), "a SqueezeNet"},
+        {Patterns({R"(^features\.0\.weight$)", R"(^block1_conv1/kernel$)"}), "a VGG or AlexNet"},
+        {Patterns({R"(^Conv2d_1a_3x3\.)", R"(^inception3a\.)"}), "an Inception network"},
+        {Patterns({R"(^stages\.\d+\.blocks\.\d+\.norm1\.weight$)"}), "a ResNetV2"},
+        {Patterns({R"(^resnet\.embedder\.)"}), "a ResNet with the names of transformers"},
+        {Patterns({R"(^efficientnet\.(embeddings|encoder)\.)"}), "an EfficientNet with the names of transformers"},
+        {Patterns({R"(^(visual|vision_model)\.)"}), "a CLIP model"},
+        {Patterns({R"(^(bert|distilbert|roberta|cls)[./])"}), "a BERT"},
+    };
+    return rows;
+}
+
+}  // namespace
+
+void refuse_other_networks(const TensorDescs& tensors, bool has_format) {
+    const auto refuse = [](const std::string& what) {
+        throw Error(ErrorKind::unsupported,
+                    what +
+                        "; this program has ResNet, ResNeXt and EfficientNet B0 to B7 with the tensors of "
+                        "torchvision, timm and Keras (`cnntrain help weights`)");
+    };
+    for (const OtherNetwork& row : other_networks()) {
+        const auto found =
+            std::ranges::find_if(tensors, [&](const auto& entry) { return row.mark.match(entry.first); });
+        if (found != tensors.end())
+            refuse("the weights are of " + std::string(row.title) + ", as the tensor " + found->first + " shows");
+    }
+    if (has_format) return;
+    refuse(tensors.empty()
+               ? "there is no tensor in it"
+               : "the weights are of no network that is known here: the first tensor is " + tensors.begin()->first);
 }
 
 }  // namespace cnntrain::nn

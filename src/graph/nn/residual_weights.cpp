@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "graph/nn/resnet.h"
+#include "graph/nn/families.h"
 #include "graph/nn/source_format.h"
 
 namespace cnntrain::nn {

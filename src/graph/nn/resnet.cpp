@@ -1,4 +1,4 @@
-#include "graph/nn/resnet.h"
+#include "graph/nn/families.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
-#include "graph/nn/families.h"
 
 namespace cnntrain::nn {
 

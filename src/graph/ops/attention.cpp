@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/families.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

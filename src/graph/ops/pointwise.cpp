@@ -1,7 +1,6 @@
 // Elementwise ops and ops that only move elements: constant, scale, cast, add, normalise_image, shortcut_pad.
 #include <algorithm>
 
-#include "graph/ops/families.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

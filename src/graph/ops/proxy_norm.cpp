@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "cnntrain/base/rng.h"
-#include "graph/ops/families.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

@@ -1,7 +1,6 @@
 // Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters: ops that overwrite variables.
 #include <cmath>
 
-#include "graph/ops/families.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

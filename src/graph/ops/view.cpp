@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/ops/families.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {

@@ -12,7 +12,7 @@
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/task.h"
 #include "insight/plan/functions.h"
-#include "insight/plan/prediction.h"
+#include "insight/plan/times.h"
 
 namespace cnntrain::plan {
 

@@ -10,7 +10,7 @@
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/task.h"
 #include "insight/plan/line.h"
-#include "insight/plan/prediction.h"
+#include "insight/plan/times.h"
 
 namespace cnntrain::plan {
 

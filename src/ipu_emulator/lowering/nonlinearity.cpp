@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "ipu_emulator/lowering/support.h"
-#include "ipu_emulator/model/elements.h"
+#include "ipu_emulator/model/view.h"
 
 namespace ipu_emulator {
 namespace {

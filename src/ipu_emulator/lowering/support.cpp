@@ -1,10 +1,16 @@
 #include "ipu_emulator/lowering/support.h"
 
+#include <poplar/CSRFunctions.hpp>
+#include <poplar/RandomSeed.hpp>
 #include <poplin/codelets.hpp>
 #include <popnn/codelets.hpp>
 #include <popops/codelets.hpp>
 #include <poprand/codelets.hpp>
+#include <poputil/Broadcast.hpp>
+#include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
+
+#include "ipu_emulator/numerics/random.h"
 
 namespace ipu_emulator {
 
@@ -78,3 +84,174 @@ void addCodelets(poplar::Graph&) {}
 namespace poprand {
 void addCodelets(poplar::Graph&) {}
 }  // namespace poprand
+
+namespace poputil {
+
+using namespace ipu_emulator;
+using poplar::Tensor;
+
+namespace {
+
+unsigned tiles_of(const poplar::Graph& graph) {
+    return static_cast<unsigned>(Access::tiles(graph).size());
+}
+
+}  // namespace
+
+std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(
+    const poplar::Graph& graph,
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
+    std::vector<std::size_t> shape, unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
+    bool ascendingOrder) {
+    return linear_mapping(tiles_of(graph), element_count(shape), minElementsPerTile, grainSize, offset, ascendingOrder);
+}
+
+std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph& graph, const Tensor& t,
+                                                                 unsigned offset, bool ascendingOrder) {
+    return linear_mapping(tiles_of(graph), t.numElements(), t.elementType(), offset, ascendingOrder);
+}
+
+void mapTensorLinearly(poplar::Graph& graph, const Tensor& t, unsigned minElementsPerTile, unsigned grainSize) {
+    mapTensorLinearlyWithOffset(graph, t, minElementsPerTile, grainSize, 0);
+}
+
+void mapTensorLinearly(poplar::Graph& graph, const Tensor& t) {
+    map_linearly(graph, t);
+}
+
+void mapTensorLinearlyWithOffset(poplar::Graph& graph, const Tensor& t, unsigned minElementsPerTile, unsigned grainSize,
+                                 unsigned offset, bool ascendingOrder) {
+    graph.setTileMapping(
+        t, calcLinearTileMapping(graph, t.shape(), minElementsPerTile, grainSize, offset, ascendingOrder));
+}
+
+void mapTensorLinearlyWithOffset(poplar::Graph& graph, const Tensor& t, unsigned offset, bool ascendingOrder) {
+    graph.setTileMapping(t, calcLinearTileMapping(graph, t, offset, ascendingOrder));
+}
+
+Tensor cloneToIpu(poplar::Graph& graph, const Tensor& t, unsigned dstIPU, const poplar::DebugContext& debugContext,
+                  poplar::TensorCloneMethod) {
+    const unsigned per_ipu = graph.getTarget().getTilesPerIPU();
+    require(dstIPU < graph.getTarget().getNumIPUs(), "poputil::cloneToIpu",
+            "there is no IPU " + std::to_string(dstIPU) + " among " + std::to_string(graph.getTarget().getNumIPUs()));
+    const auto mapping = graph.getTileMapping(t);
+    poplar::Graph::TileToTensorMapping moved(std::size_t{per_ipu} * (dstIPU + 1));
+    unsigned source = ~0u;
+    for (unsigned tile = 0; tile < mapping.size(); ++tile) {
+        if (mapping[tile].empty()) continue;
+        require(source == ~0u || source == tile / per_ipu, "poputil::cloneToIpu", "the tensor is on several IPUs");
+        source = tile / per_ipu;
+        moved[std::size_t{dstIPU} * per_ipu + tile % per_ipu] = mapping[tile];
+    }
+    Tensor result = like(graph, t.elementType(), t, op_name(debugContext, "cloneToIpu"));
+    graph.setTileMapping(result, moved);
+    return result;
+}
+
+Tensor createIpuCopy(poplar::Graph& graph, const Tensor& t, unsigned dstIpu, Tensor& copySrc, Tensor& copyDst,
+                     const poplar::DebugContext& debugContext, poplar::TensorCloneMethod method) {
+    copySrc = t;
+    copyDst = cloneToIpu(graph, t, dstIpu, debugContext, method);
+    return copyDst;
+}
+
+Tensor copyToIpu(poplar::Graph& graph, const Tensor& t, poplar::program::Sequence& prog, unsigned dstIPU,
+                 const poplar::DebugContext& debugContext, poplar::TensorCloneMethod method) {
+    Tensor result = cloneToIpu(graph, t, dstIPU, debugContext, method);
+    prog.add(poplar::program::Copy(t, result, false, debugContext));
+    return result;
+}
+
+Tensor createBroadcastOperand(poplar::Graph& graph, const Tensor& fullTensor, const poplar::Type& type, unsigned dim,
+                              bool, const poplar::DebugContext& debugContext) {
+    return new_tensor(graph, type, {fullTensor.dim(dim)}, op_name(debugContext, "broadcastOperand"));
+}
+
+}  // namespace poputil
+
+namespace poplar {
+
+using namespace ipu_emulator;
+
+namespace {
+
+std::uint32_t word_of(const FloatingPointBehaviour& b) {
+    const unsigned traps = (b.inv ? kInvalid : 0u) | (b.div0 ? kDivision : 0u) | (b.oflo ? kOverflowed : 0u);
+    return Control{.traps = traps, .stochastic = b.esr, .nan_on_overflow = b.nanoo}.word();
+}
+
+/// Adds an operation that calls body(run, tile, the tile's number in the graph) for each tile of the graph.
+template <class Body> void add_tile_op(Graph& graph, program::Sequence& prog, HostOp op, Body body) {
+    op.run = [body, tiles = Access::tiles(graph)](OpRun& run) {
+        for (std::size_t i = 0; i < tiles.size(); ++i)
+            body(run, tiles[i], i);
+    };
+    add_op(prog, std::move(op));
+}
+
+/// Throws poplibs_error unless `t` has unsigned integers of this shape.
+void check_words(const std::string& name, const Tensor& t, const std::vector<std::size_t>& shape) {
+    require(t.shape() == shape && t.elementType() == UNSIGNED_INT, name,
+            "expected unsigned integers " + shape_text(shape) + ", got " + t.shapeToString());
+}
+
+std::uint32_t* seeds_of(OpRun& run, unsigned tile) {
+    return &run.state().seeds[std::size_t{tile} * kWordsPerTile];
+}
+
+}  // namespace
+
+void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& behaviour,
+                               const DebugContext& debugContext) {
+    add_tile_op(graph, prog, {.name = op_name(debugContext, "setFloatingPointBehaviour")},
+                [word = word_of(behaviour)](OpRun& run, unsigned tile, std::size_t) {
+                    run.state().control[tile] = Control::of(word);
+                });
+}
+
+void setStochasticRounding(Graph& graph, program::Sequence& prog, bool enable, const DebugContext& debugContext) {
+    add_tile_op(graph, prog, {.name = op_name(debugContext, "setStochasticRounding")},
+                [enable](OpRun& run, unsigned tile, std::size_t) { run.state().control[tile].stochastic = enable; });
+}
+
+Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& clear,
+                                          const FloatingPointBehaviour& set, const DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "getAndModifyFloatingPointBehaviour");
+    Tensor before = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size()}, name);
+    add_tile_op(graph, prog, {.name = name, .writes = {before}},
+                [cleared = word_of(clear), added = word_of(set)](OpRun& run, unsigned tile, std::size_t i) {
+                    Control& control = run.state().control[tile];
+                    const std::uint32_t word = control.word();
+                    run.write().store_bytes(i, 1, &word);
+                    control = Control::of((word & ~cleared) | added);
+                });
+    return before;
+}
+
+void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const Tensor& behaviour,
+                               const DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "setFloatingPointBehaviour");
+    check_words(name, behaviour, {Access::tiles(graph).size()});
+    add_tile_op(graph, prog, {.name = name, .reads = {behaviour}}, [](OpRun& run, unsigned tile, std::size_t i) {
+        run.state().control[tile] = Control::of(static_cast<std::uint32_t>(run.read(0).integer(i)));
+    });
+}
+
+Tensor getHwSeeds(Graph& graph, program::Sequence& prog, const DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "getHwSeeds");
+    Tensor seeds = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size(), kWorkers, 4}, name);
+    add_tile_op(graph, prog, {.name = name, .writes = {seeds}}, [](OpRun& run, unsigned tile, std::size_t i) {
+        run.write().store_bytes(i * kWordsPerTile, kWordsPerTile, seeds_of(run, tile));
+    });
+    return seeds;
+}
+
+void setHwSeeds(Graph& graph, const Tensor& seeds, program::Sequence& prog, const DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "setHwSeeds");
+    check_words(name, seeds, {Access::tiles(graph).size(), kWorkers, 4});
+    add_tile_op(graph, prog, {.name = name, .reads = {seeds}}, [](OpRun& run, unsigned tile, std::size_t i) {
+        run.read(0).load_bytes(i * kWordsPerTile, kWordsPerTile, seeds_of(run, tile));
+    });
+}
+
+}  // namespace poplar

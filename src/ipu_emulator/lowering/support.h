@@ -9,10 +9,9 @@
 #include <poplar/Tensor.hpp>
 
 #include "ipu_emulator/model/graph_data.h"
-#include "ipu_emulator/model/host_op.h"
-#include "ipu_emulator/model/mapping.h"
 #include "ipu_emulator/model/op_run.h"
 #include "ipu_emulator/model/options.h"
+#include "ipu_emulator/model/regions.h"
 
 namespace ipu_emulator {
 

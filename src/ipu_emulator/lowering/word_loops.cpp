@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "ipu_emulator/lowering/expression.h"
-#include "ipu_emulator/model/elements.h"
+#include "ipu_emulator/model/view.h"
 
 namespace ipu_emulator {
 namespace {

@@ -10,11 +10,11 @@
 #include <poplar/Program.hpp>
 #include <poplar/exceptions.hpp>
 
-#include "ipu_emulator/model/elements.h"
 #include "ipu_emulator/model/graph_data.h"
-#include "ipu_emulator/model/mapping.h"
 #include "ipu_emulator/model/options.h"
 #include "ipu_emulator/model/program_node.h"
+#include "ipu_emulator/model/regions.h"
+#include "ipu_emulator/model/view.h"
 
 namespace ipu_emulator {
 

@@ -7,7 +7,6 @@
 
 #include <poplar/exceptions.hpp>
 
-#include "ipu_emulator/model/engine_options.h"
 #include "ipu_emulator/model/options.h"
 #include "ipu_emulator/model/program_node.h"
 #include "ipu_emulator/numerics/random.h"

@@ -14,7 +14,6 @@
 #include <poplar/StreamCallback.hpp>
 
 #include "ipu_emulator/model/graph_data.h"
-#include "ipu_emulator/model/host_op.h"
 #include "ipu_emulator/model/op_run.h"
 
 namespace ipu_emulator {

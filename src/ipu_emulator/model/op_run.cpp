@@ -7,7 +7,7 @@
 
 #include <poplar/exceptions.hpp>
 
-#include "ipu_emulator/model/elements.h"
+#include "ipu_emulator/model/view.h"
 #include "ipu_emulator/numerics/random.h"
 
 namespace ipu_emulator {

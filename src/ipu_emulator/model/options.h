@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <poplar/OptionFlags.hpp>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <poplar/OptionFlags.hpp>
 
 namespace ipu_emulator {
 
@@ -31,5 +30,13 @@ double number_option(const poplar::OptionFlags& options, std::string_view name, 
 
 /// A whole number from 0 on. Throws invalid_option for anything else.
 std::uint64_t count_option(const poplar::OptionFlags& options, std::string_view name, std::uint64_t fallback);
+
+// Options of an engine.
+
+/// `options`, overridden by the JSON object of strings in POPLAR_ENGINE_OPTIONS. Throws invalid_option for other text.
+poplar::OptionFlags with_environment(const poplar::OptionFlags& options);
+
+/// Throws invalid_option for unknown names, and for values of another kind than the option's.
+void check_engine_options(const poplar::OptionFlags& options);
 
 }  // namespace ipu_emulator

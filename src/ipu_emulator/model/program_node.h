@@ -7,7 +7,7 @@
 
 #include <poplar/Program.hpp>
 
-#include "ipu_emulator/model/host_op.h"
+#include "ipu_emulator/model/op_run.h"
 
 namespace ipu_emulator {
 

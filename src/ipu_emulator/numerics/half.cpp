@@ -5,7 +5,6 @@
 #include <cmath>
 
 #if defined(__x86_64__)
-#include "ipu_emulator/numerics/half_lanes.h"
 #endif
 
 namespace ipu_emulator {

@@ -5,7 +5,7 @@
 #include "ipu_emulator/numerics/random.h"
 
 #if defined(__x86_64__)
-#include "ipu_emulator/numerics/half_lanes.h"
+#include "ipu_emulator/numerics/half.h"
 #endif
 
 namespace ipu_emulator {

@@ -13,7 +13,6 @@
 #include "cnntrain/launch/poprun.h"
 #include "launch/benchmark/command.h"
 #include "launch/benchmark/measure.h"
-#include "launch/benchmark/results.h"
 #include "launch/benchmark/spec.h"
 #include "launch/process.h"
 

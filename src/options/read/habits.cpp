@@ -6,8 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "options/read/command_line.h"
-#include "options/read/value.h"
+#include "options/read/read.h"
 #include "options/table/habits.h"
 
 namespace cnntrain::options {

@@ -9,7 +9,7 @@
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/parse.h"
-#include "options/resolve/resolve.h"
+#include "options/read/read.h"
 
 namespace cnntrain::options {
 namespace {

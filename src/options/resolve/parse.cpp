@@ -10,11 +10,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/settings.h"
-#include "options/read/command_line.h"
-#include "options/read/config_file.h"
-#include "options/read/json.h"
-#include "options/read/value.h"
-#include "options/resolve/resolve.h"
+#include "options/read/read.h"
 
 namespace cnntrain::options {
 namespace {

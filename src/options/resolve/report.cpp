@@ -4,7 +4,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/parse.h"
-#include "options/resolve/resolve.h"
+#include "options/read/read.h"
 
 namespace cnntrain::options {
 namespace {

@@ -1,6 +1,7 @@
 #include "cnntrain/options/commands.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "cnntrain/base/error.h"
@@ -121,6 +122,212 @@ std::string_view missing_part(std::string_view name) {
         if (name.find(part.word) != std::string_view::npos) return part.reason;
     }
     return {};
+}
+
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kColumn = 32;
+constexpr std::string_view kAllGroups = "all";
+
+/// A group or option as users type it: "Learning-rate schedule" becomes "learning-rate-schedule".
+std::string as_typed(std::string_view name) {
+    std::string result;
+    for (const char letter : name) {
+        const auto code = static_cast<unsigned char>(letter);
+        if (std::isalnum(code) != 0) {
+            result += static_cast<char>(std::tolower(code));
+        } else if (!result.empty() && result.back() != '-') {
+            result += '-';
+        }
+    }
+    return result;
+}
+
+std::string head(const HelpRow& row) {
+    std::string text = row.flag;
+    if (row.arity == Arity::none) return text;
+    text += " " + (row.arity == Arity::optional ? "[" + row.value + "]" : row.value);
+    return row.arity == Arity::several ? text + " ..." : text;
+}
+
+/// `text` in lines, all but the first one indented. The first line begins at `column`.
+std::string wrapped(const std::string& text, std::size_t column, std::size_t indent) {
+    std::string result;
+    bool first = true;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        if (!first && column + 1 + (end - begin) > kWidth) {
+            result += "\n" + std::string(indent, ' ');
+            column = indent;
+        } else if (!first) {
+            result += " ";
+            ++column;
+        }
+        result += text.substr(begin, end - begin);
+        column += end - begin;
+        begin = end + 1;
+        first = false;
+    }
+    return result + "\n";
+}
+
+/// The option in a column, its text in the next; a long option has a line of its own.
+std::string entry(const HelpRow& row, const std::string& text) {
+    std::string line = "  " + head(row);
+    if (line.size() + 2 > kColumn) line += "\n" + std::string(kColumn, ' ');
+    line.resize(std::max(line.size(), kColumn), ' ');
+    return line + wrapped(text, kColumn, kColumn);
+}
+
+std::string usage(const HelpPage& page) {
+    std::string text = "usage: " + page.called;
+    for (const HelpRow& row : page.rows) {
+        if (!row.flag.starts_with('-')) text += " " + row.flag;
+    }
+    return text + " [options]" + (page.operands.empty() ? "" : " " + page.operands) + "\n";
+}
+
+std::string opening(const HelpPage& page) {
+    std::string text = usage(page);
+    if (!page.summary.empty()) text += paragraph(page.summary);
+    if (!page.examples.empty()) text += "\n" + page.examples;
+    return text + "\n";
+}
+
+std::string all_options(const HelpPage& page) {
+    std::string text;
+    std::string_view group;
+    for (const HelpRow& row : page.rows) {
+        if (row.group != group) text += (group.empty() ? "" : "\n") + row.group + ":\n";
+        group = row.group;
+        text += entry(row, row.help);
+    }
+    return text;
+}
+
+std::string main_options(const HelpPage& page) {
+    const std::vector<std::string> groups = help_groups(page);
+    std::string text = groups.empty() ? "" : "Main options:\n";
+    for (const HelpRow& row : page.rows) {
+        if (row.main) text += entry(row, groups.empty() ? row.help : row.summary);
+    }
+    return text;
+}
+
+/// Explains how to see the options that the short help leaves out.
+std::string signpost(const HelpPage& page) {
+    const auto left_out = std::ranges::count_if(page.rows, [](const HelpRow& row) { return !row.main; });
+    if (left_out == 0) return "";
+    const std::vector<std::string> groups = help_groups(page);
+    const std::string count = std::to_string(page.rows.size());
+    if (groups.empty()) return "\n" + page.called + " --help-all lists all " + count + " options.\n";
+    return "\n" +
+           paragraph("--help-all lists all " + count + " options, --help GROUP those of a group: " + joined(groups) +
+                     ".") +
+           "--help OPTION says all about one option; cnntrain help lists topics.\n";
+}
+
+[[noreturn]] void refuse_part(const HelpPage& page, const std::string& part) {
+    const std::vector<std::string> groups = help_groups(page);
+    std::vector<std::string> known = groups;
+    for (const HelpRow& row : page.rows)
+        known.push_back(as_typed(row.flag));
+    const std::string nearest = nearest_name(as_typed(part), known);
+    throw Error(ErrorKind::usage, page.called + " --help: no group or option '" + part + "'" +
+                                      (nearest.empty() ? "." : "; did you mean '" + nearest + "'?") +
+                                      (groups.empty() ? "" : " Groups: " + joined(groups)));
+}
+
+/// The title of the only group that begins with the word; empty if there is none.
+std::string group_of(const HelpPage& page, const std::string& word) {
+    std::vector<std::string> found;
+    for (const HelpRow& row : page.rows) {
+        const std::string name = as_typed(row.group);
+        if (row.group.empty() || !name.starts_with(word)) continue;
+        if (name == word) return row.group;
+        if (std::ranges::find(found, row.group) == found.end()) found.push_back(row.group);
+    }
+    return found.size() == 1 ? found.front() : "";
+}
+
+const HelpRow* row_of(const HelpPage& page, const std::string& word) {
+    const auto found = std::ranges::find_if(page.rows, [&](const HelpRow& row) {
+        const std::string name = as_typed(row.flag);
+        return name == word || (name.starts_with("no-") && name.substr(3) == word);
+    });
+    return found == page.rows.end() ? nullptr : &*found;
+}
+
+std::string part_text(const HelpPage& page, const std::string& part) {
+    const std::string word = as_typed(part);
+    const std::string group = word.empty() ? "" : group_of(page, word);
+    if (!group.empty()) {
+        std::string text = usage(page) + "\n" + group + ":\n";
+        for (const HelpRow& row : page.rows) {
+            if (row.group == group) text += entry(row, row.help);
+        }
+        return text;
+    }
+    const HelpRow* const row = row_of(page, word);
+    if (row == nullptr) refuse_part(page, part);
+    const std::string of_group = row->group.empty() ? "" : "Group: " + as_typed(row->group) + "\n";
+    return usage(page) + "\n" + entry(*row, row->help) + of_group;
+}
+
+}  // namespace
+
+bool asks_help(std::string_view word) {
+    return word == kHelpFlag || word == "-h" || word == kHelpAllFlag || word.starts_with("--help=");
+}
+
+std::optional<HelpWish> help_wish(const std::vector<std::string>& words) {
+    std::optional<HelpWish> wish;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (!asks_help(words[i])) continue;
+        if (!wish) wish.emplace();
+        std::string part;
+        if (words[i] == kHelpAllFlag) {
+            wish->all = true;
+        } else if (const std::size_t equals = words[i].find('='); equals != std::string::npos) {
+            part = words[i].substr(equals + 1);
+        } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+            part = words[i + 1];
+        }
+        if (part == kAllGroups) wish->all = true;
+        if (wish->part.empty()) wish->part = part;
+    }
+    return wish;
+}
+
+std::vector<std::string> help_groups(const HelpPage& page) {
+    std::vector<std::string> groups;
+    for (const HelpRow& row : page.rows) {
+        std::string name = as_typed(row.group);
+        if (!name.empty() && std::ranges::find(groups, name) == groups.end()) groups.push_back(std::move(name));
+    }
+    return groups;
+}
+
+void gather_groups(std::vector<HelpRow>& rows) {
+    std::vector<std::string> order;
+    for (const HelpRow& row : rows) {
+        if (std::ranges::find(order, row.group) == order.end()) order.push_back(row.group);
+    }
+    const auto place = [&](const HelpRow& row) {
+        return row.group == kIpuGroup ? order.end() : std::ranges::find(order, row.group);
+    };
+    std::ranges::stable_sort(rows, {}, place);
+}
+
+std::string paragraph(const std::string& text) {
+    return wrapped(text, 0, 0);
+}
+
+std::string help_text(const HelpPage& page, const HelpWish& wish) {
+    if (wish.all) return opening(page) + all_options(page) + page.all_only + page.more;
+    if (!wish.part.empty()) return part_text(page, wish.part);
+    return opening(page) + main_options(page) + page.more + signpost(page);
 }
 
 }  // namespace cnntrain::options

@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "parallel/comm/flat_reduction.h"
+#include "parallel/comm/reduction.h"
 #include "parallel/comm/transport.h"
-#include "parallel/comm/watch.h"
 
 namespace cnntrain::comm {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "parallel/comm/summation.h"
+#include "parallel/comm/reduction.h"
 
 namespace cnntrain::comm {
 namespace {

@@ -13,7 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
-#include "run/features/products.h"
+#include "run/features/neighbours.h"
 
 namespace cnntrain::run {
 namespace {

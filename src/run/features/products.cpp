@@ -1,4 +1,4 @@
-#include "run/features/products.h"
+#include "run/features/neighbours.h"
 
 #include <cstddef>
 

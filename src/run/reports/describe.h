@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 #include "run/run_files.h"
@@ -52,5 +55,28 @@ std::string option_dictionary(const std::string& arguments_json);
 
 /// The text that begins with "Trainable Variables:".
 std::string variable_list(const graph::Graph& graph);
+
+// Tells that other programs take the processors on which a training's threads wait for each other.
+
+/// The warning, for a run with this many compute threads on this many processors; "" if there is no reason for one, or
+/// nothing to change.
+std::string busy_machine_warning(const Competition& found, int threads, int processors);
+
+/// Looks after the first seconds of training, and then once in a minute until it has warned.
+class BusyMachine final : public metrics::Handles<BusyMachine> {
+public:
+    /// `warn` is called once at most.
+    BusyMachine(int threads, int processors, std::function<void(const std::string&)> warn);
+
+    void handle(const metrics::Progress& progress);
+
+private:
+    int threads_;
+    int processors_;
+    std::function<void(const std::string&)> warn_;
+    std::optional<ProcessorTimes> since_;
+    double window_seconds_;
+    double next_look_ = 0;
+};
 
 }  // namespace cnntrain::run

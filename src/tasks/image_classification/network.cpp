@@ -1,15 +1,26 @@
 #include "tasks/image_classification/network.h"
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op.h"
 #include "cnntrain/graph/passes.h"
+#include "cnntrain/options/line.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "tasks/image_classification/options.h"
+#include "tasks/image_classification/resolve.h"
+#include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
 
@@ -132,6 +143,278 @@ std::vector<std::string> usual_image_splits(const options::Settings& settings) {
 std::optional<weights::ImageNetwork> image_network(const options::ParseResult& arguments) {
     if (&arguments.task->options() != &image_options()) return std::nullopt;
     return weights::ImageNetwork{network_settings(arguments.settings), image_settings(arguments.settings).data};
+}
+
+namespace {
+
+/// Keys of a run's options for the network and the images of its weights.
+constexpr std::array<std::string_view, 28> kKept = {
+    "model",         "model_size",        "batch_norm",        "group_norm",         "groups",         "padding",
+    "norm_epsilon",  "bottleneck_stride", "network_form",      "convolution_groups", "group_dim",      "widenet",
+    "no_se",         "depth_divisor",     "top_width",         "use_relu",           "expand_ratio",   "proxy_norm",
+    "proxy_epsilon", "width_coefficient", "depth_coefficient", "normalise_input",    "normalise_mean", "normalise_std",
+    "interpolation", "crop_fraction",     "resize_mode",       "image_size"};
+
+/// Values of options by key.
+class Values {
+public:
+    explicit Values(WeightsSource& source) : source_(source) {}
+
+    void set(std::string_view key, Value value) {
+        if (const Option* const option = image_options().find(key)) {
+            source_.values[option] = std::move(value);
+        } else {
+            source_.without_option.push_back(std::string(key) + " " + to_string(value));
+        }
+    }
+
+private:
+    WeightsSource& source_;
+};
+
+void set_network(Values& values, const nn::NetworkSettings& network) {
+    values.set("model", std::string(spelling(network.family)));
+    values.set("model_size", network.size);
+    values.set(network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
+    if (network.family == nn::Family::resnext) {
+        values.set("convolution_groups", network.resnext.convolution_groups);
+        values.set("group_dim", network.resnext.group_dim);
+        values.set("widenet", network.resnext.widenet);
+    }
+    if (network.family == nn::Family::efficientnet) {
+        values.set("group_dim", network.efficientnet.group_dim);
+        values.set("no_se", !network.efficientnet.squeeze_excite);
+    } else {
+        values.set("network_form", std::string(spelling(network.form)));
+    }
+}
+
+void set_conventions(Values& values, const nn::NetworkSettings& network) {
+    values.set("padding", std::string(spelling(network.padding)));
+    values.set("norm_epsilon", network.epsilon);
+    if (network.family != nn::Family::efficientnet) {
+        values.set("bottleneck_stride", std::string(spelling(network.bottleneck_stride)));
+    }
+}
+
+void set_pixels(Values& values, const nn::SourcePixels& pixels) {
+    const nn::SourcePixels imagenet;
+    values.set("image_size", pixels.image_size);
+    if (pixels.mean == imagenet.mean && pixels.deviation == imagenet.deviation) {
+        values.set("normalise_input", true);
+    } else {
+        values.set("normalise_mean", std::vector<double>(pixels.mean.begin(), pixels.mean.end()));
+        values.set("normalise_std", std::vector<double>(pixels.deviation.begin(), pixels.deviation.end()));
+    }
+    values.set("crop_fraction", pixels.crop_fraction);
+    values.set("interpolation", pixels.interpolation);
+}
+
+/// timm's config.json says more than the architecture.
+void add_config(const weights::TimmConfig& config, WeightsSource& source) {
+    nn::SourcePixels& pixels = source.network.pixels;
+    if (config.image_size) pixels.image_size = *config.image_size;
+    if (!config.mean.empty()) std::ranges::copy(config.mean, pixels.mean.begin());
+    if (!config.deviation.empty()) std::ranges::copy(config.deviation, pixels.deviation.begin());
+    if (config.crop_fraction) pixels.crop_fraction = *config.crop_fraction;
+    if (!config.interpolation.empty()) pixels.interpolation = config.interpolation;
+    source.class_names = config.class_names;
+    Values values(source);
+    if (config.crop_mode == "squash") values.set("resize_mode", std::string("squash"));
+    if (config.crop_mode == "border") source.without_option.push_back("crop_mode " + config.crop_mode);
+}
+
+/// Adds options of the run that has saved the checkpoint: from its folder, or, if the checkpoint was moved, from its
+/// metadata.
+void add_recorded(const FileSystem& files, const std::map<std::string, std::string>& metadata, WeightsSource& source) {
+    RecordedRun run = arguments_beside(files, source.path);
+    if (run.source.empty()) run = {source.path, weights::run_options(metadata)};
+    for (const auto& [option, value] : recorded_options(run, image_options())) {
+        if (std::ranges::find(kKept, key(*option)) != kKept.end()) source.values[option] = value;
+    }
+}
+
+/// The best or newest one of a folder; "" if there is none.
+std::string file_of(const FileSystem& files, const std::string& restore_path) {
+    try {
+        return weights::best_or_latest(files, "", restore_path).path;
+    } catch (const Error&) {
+        return "";
+    }
+}
+
+std::optional<weights::WeightsHeader> header_of(const FileSystem& files, const std::string& path) {
+    try {
+        return weights::weights_header(files, path);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource source,
+                                        const weights::WeightsHeader& header) {
+    Values values(source);
+    set_network(values, source.network.settings);
+    add_recorded(files, header.metadata, source);
+    source.class_names = weights::class_names(header.metadata);
+    return source;
+}
+
+std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSource source) {
+    const auto config = weights::timm_config_beside(files, source.path);
+    if (config) add_config(*config, source);
+    if (source.network.normalises_inside)
+        nn::take_inner_normalisation(source.network.pixels, weights::load_weights(files, source.path).tensors);
+    Values values(source);
+    set_network(values, source.network.settings);
+    set_conventions(values, source.network.settings);
+    set_pixels(values, source.network.pixels);
+    return source;
+}
+
+/// The option of a command that names a file of weights; "" if it has none.
+std::string_view weights_option(Command command) {
+    if (command == Command::train) return "--init-path";
+    return command == Command::validation || command == Command::inference ? "--restore-path" : "";
+}
+
+std::string title_of(const nn::NetworkSettings& network) {
+    return nn::family_info(network.family).title(network);
+}
+
+/// Options of the line that contradict the shapes of the weights.
+std::vector<std::string> contradictions(const options::Resolution& run, const Layer& told) {
+    std::vector<std::string> found;
+    for (const char* key_text : {"model", "model_size", "network_form", "convolution_groups"}) {
+        const auto value = told.find(&image_options().at(key_text));
+        if (value == told.end() || !run.values.given(key_text)) continue;
+        const ResolvedOption given = run.values.at(key_text);
+        const bool zero = to_string(given.value) == "0" || to_string(given.value).empty();
+        if (given.value != value->second && !zero)
+            found.push_back(std::string(given.option->flag) + " " + to_string(given.value));
+    }
+    const auto group_norm = told.find(&image_options().at("group_norm"));
+    const bool grouped = group_norm != told.end() && group_norm->second == Value(true);
+    const char* const other = grouped ? "batch_norm" : "group_norm";
+    if (run.values.given(other) && run.values.at(other).value == Value(true))
+        found.emplace_back(run.values.option(other).flag);
+    return found;
+}
+
+/// Adds a violation if another network may have these tensors, and the line does not exclude it. True: it did.
+bool refuse_doubt(options::Resolution& run, const WeightsSource& source) {
+    const nn::SourceNetwork& network = source.network;
+    if (network.doubt.empty() || run.values.given(network.sure_by)) return false;
+    run.violations.push_back(source.path + " (" + network.format + "): " + network.doubt + ". If it is " +
+                             title_of(network.settings) + ", say so with " +
+                             documented_flag(image_options().at(network.sure_by)));
+    return true;
+}
+
+/// Reads the weights, unless the last call read this path. Null if this command takes nothing from them.
+const WeightsSource* found_weights(ImageFindings& findings, Command command, const std::string& path) {
+    if (findings.weights_path != path) {
+        findings.weights = weights_source(posix_files(), path);
+        findings.weights_path = path;
+    }
+    const bool tells = findings.weights && (!findings.weights->network.own || command == Command::train);
+    return tells ? &*findings.weights : nullptr;
+}
+
+}  // namespace
+
+ImageFindings& findings_of(std::shared_ptr<options::Findings>& findings) {
+    if (findings == nullptr) findings = std::make_shared<ImageFindings>();
+    return dynamic_cast<ImageFindings&>(*findings);
+}
+
+ImageFindings& findings_of(const options::Resolution& run) {
+    CNNTRAIN_CHECK(run.findings != nullptr, "findings are asked for before there are any");
+    return dynamic_cast<ImageFindings&>(*run.findings);
+}
+
+std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path) {
+    const std::string path = file_of(files, restore_path);
+    const auto header = path.empty() ? std::nullopt : header_of(files, path);
+    if (!header) return std::nullopt;
+    try {
+        WeightsSource source;
+        source.path = path;
+        auto network = nn::source_network(header->tensors, "");
+        if (!network) return std::nullopt;  // the run says what does not fit
+        const auto config = network->own ? std::nullopt : weights::timm_config_beside(files, path);
+        if (config) network = nn::source_network(header->tensors, config->architecture);
+        source.network = *std::move(network);
+        return source.network.own ? own_source(files, std::move(source), *header)
+                                  : foreign_source(files, std::move(source));
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
+}
+
+Layer options_of_weights(Command command, const OwnWords& line, const Layer& config,
+                         std::shared_ptr<options::Findings>& findings) {
+    const std::string_view flag = weights_option(command);
+    if (flag.empty()) return {};
+    const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {
+        if (auto typed = line.value(wanted)) return typed;
+        const auto found = config.find(&image_options().of_shared(wanted));
+        return found == config.end() ? std::nullopt : std::optional(to_string(found->second));
+    };
+    if (command == Command::train && of_line("--restore-path")) return {};  // its run has recorded everything
+    const auto path = of_line(flag);
+    if (!path) return {};
+    const WeightsSource* const source = found_weights(findings_of(findings), command, *path);
+    return source == nullptr ? Layer() : source->values;
+}
+
+const WeightsSource* weights_source_of(const options::Resolution& run) {
+    const std::string_view flag = weights_option(run.command);
+    if (flag.empty()) return nullptr;
+    const std::optional<std::string>& restored = run.settings().main.restore_path;
+    const bool resumes = run.command == Command::train && restored;
+    const std::string path =
+        (run.command == Command::train ? run.settings().training.init_path : restored).value_or("");
+    if (resumes || path.empty()) return nullptr;
+    return found_weights(findings_of(run), run.command, path);
+}
+
+void settle_weights(options::Resolution& run) {
+    const WeightsSource* const source = weights_source_of(run);
+    if (source == nullptr) return;
+    const auto dataset = dataset_of(run);
+    const bool other_size = dataset && !data::dataset_info(*dataset).any_image_size;
+    if (other_size && run.values.source("image_size") == Source::weights) run.values.reset("image_size");
+    const std::vector<std::string> against = contradictions(run, source->values);
+    if (!against.empty()) {
+        run.violations.push_back(listed(against) + " contradicts " + source->path + ": its weights are of " +
+                                 title_of(source->network.settings) + " with " +
+                                 (source->network.settings.norm == nn::NormKind::group ? "group" : "batch") +
+                                 " norm; leave out the option, or give other weights");
+        return;
+    }
+    if (refuse_doubt(run, *source)) return;
+    std::vector<std::string> taken;
+    for (const auto& [option, value] : source->values) {
+        if (!run.values.has(key(*option))) continue;
+        const ResolvedOption now = run.values.at(key(*option));
+        if (now.source == Source::weights) {
+            const bool usual = is_boolean(*option) ? value == Value(false) : value == option->fallback;
+            const std::string text = is_boolean(*option) ? "" : " " + to_string(value);
+            if (!usual) taken.push_back(std::string(option->flag) + text);
+        } else if (run.values.given(key(*option)) && now.value != value) {
+            run.notices.push_back(documented_flag(*option) + " " + to_string(now.value) + " is used, but " +
+                                  source->path + " has " + to_string(value));
+        }
+    }
+    const std::string what = source->network.own ? "" : " (" + source->network.format + ")";
+    if (!taken.empty()) run.notices.push_back("taken from " + source->path + what + ": " + joined(taken));
+    if (!source->network.assumed.empty()) {
+        run.notices.push_back(source->path + what +
+                              " does not tell it, so these are assumed: " + source->network.assumed);
+    }
+    if (!source->without_option.empty())
+        run.notices.push_back(source->path + what + ": not taken over: " + listed(source->without_option));
 }
 
 }  // namespace cnntrain::tasks

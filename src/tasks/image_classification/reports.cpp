@@ -1,4 +1,4 @@
-#include "tasks/image_classification/reports.h"
+#include "tasks/image_classification/task.h"
 
 #include <algorithm>
 #include <cmath>

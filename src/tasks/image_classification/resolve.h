@@ -8,8 +8,8 @@
 
 #include "cnntrain/data/sets.h"
 #include "cnntrain/options/task_options.h"
+#include "tasks/image_classification/network.h"
 #include "tasks/image_classification/options.h"
-#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 

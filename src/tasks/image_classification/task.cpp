@@ -14,12 +14,9 @@
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/weights.h"
-#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/own_photos.h"
-#include "tasks/image_classification/reports.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 namespace {

@@ -1,6 +1,6 @@
 // Converts the values of pretraining's options to its settings: batch arithmetic, rules between options, and members
 // that depend on several options.
-#include "tasks/pretraining/resolve.h"
+#include "tasks/pretraining/options.h"
 
 #include <algorithm>
 #include <array>
@@ -17,9 +17,8 @@
 #include "cnntrain/base/processor.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/parse.h"
-#include "tasks/bert/resolve.h"
-#include "tasks/pretraining/options.h"
-#include "tasks/recorded.h"
+#include "tasks/bert/bert.h"
+#include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
 namespace {

@@ -1,4 +1,4 @@
-#include "tasks/pretraining/task.h"
+#include "tasks/task_table.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,10 +25,8 @@
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/text_reports.h"
-#include "tasks/bert/resolve.h"
-#include "tasks/bert/samples.h"
+#include "tasks/bert/bert.h"
 #include "tasks/pretraining/options.h"
-#include "tasks/pretraining/resolve.h"
 
 namespace cnntrain::tasks {
 namespace {

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "cnntrain/data/sets.h"
-#include "tasks/bert/options.h"
+#include "cnntrain/options/task_options.h"
+#include "tasks/bert/bert.h"
 
 namespace cnntrain::tasks {
 
@@ -25,5 +26,15 @@ inline constexpr std::string_view kTextsGroup = "Texts";  // title of a group
 
 /// All options, in the order of the help text.
 const OptionSet& text_options();
+
+// The steps from the values of text classification's options to its settings.
+
+/// Fills in options that are not given: those of the run whose checkpoints are read, the model of --init-checkpoint,
+/// the length of the run.
+void fill_text_options(Resolution& run);
+/// Rules between options.
+void check_text_options(Resolution& run);
+/// Sets members that depend on several options.
+void complete_text_settings(Settings& settings, Resolution& run);
 
 }  // namespace cnntrain::tasks

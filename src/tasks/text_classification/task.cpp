@@ -1,4 +1,4 @@
-#include "tasks/text_classification/task.h"
+#include "tasks/task_table.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,10 +24,8 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "tasks/bert/resolve.h"
-#include "tasks/bert/samples.h"
+#include "tasks/bert/bert.h"
 #include "tasks/text_classification/options.h"
-#include "tasks/text_classification/resolve.h"
 
 namespace cnntrain::tasks {
 namespace {

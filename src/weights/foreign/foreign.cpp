@@ -9,9 +9,7 @@
 #include "cnntrain/base/text.h"
 #include "weights/foreign/bytes.h"
 #include "weights/foreign/table.h"
-#include "weights/foreign/zip.h"
 #include "weights/format.h"
-#include "weights/room.h"
 
 namespace cnntrain::weights {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "weights/foreign/bytes.h"
 #include "weights/foreign/hdf5.h"
-#include "weights/foreign/zip.h"
 
 namespace cnntrain::weights {
 namespace {

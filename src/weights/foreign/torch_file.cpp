@@ -12,7 +12,6 @@
 #include "cnntrain/weights/foreign.h"
 #include "weights/foreign/bytes.h"
 #include "weights/foreign/pickle.h"
-#include "weights/foreign/zip.h"
 
 namespace cnntrain::weights {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/tensor.h"
-#include "weights/onnx/preparation.h"
 
 namespace cnntrain::weights {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/data/settings.h"
 #include "cnntrain/weights/exports.h"
 
 namespace cnntrain::weights {
@@ -138,5 +139,13 @@ void lower_gather_rows(Lowering& to, const graph::Node& node);
 void lower_layer_norm(Lowering& to, const graph::Node& node);
 void lower_attention_mask(Lowering& to, const graph::Node& node);
 void lower_attention(Lowering& to, const graph::Node& node);
+
+// Nodes that prepare photos as evaluation does (cnntrain/data/photo_input.h), in front of an image network.
+
+/// The input: pixels u8 [N,H,W,3] of any size. Images that are standardised one by one have the size of the network's.
+OnnxPort photo_port(const std::string& name, const data::DataSettings& images);
+
+/// Returns the name of the network's images, f32 [N,3,S,S].
+std::string add_preparation(OnnxBuilder& builder, const std::string& photos, const data::DataSettings& images);
 
 }  // namespace cnntrain::weights

@@ -1,10 +1,13 @@
 // Parts of a tensor: placed into a whole tensor that is zero elsewhere, or summed.
+#include <hwy/targets.h>
+
 #include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/parallel.h"
+#include "backend/cpu/kernels/targets.h"
 
 namespace cnntrain::cpu {
 
@@ -58,5 +61,10 @@ void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* x,
 
 template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, float*);
 template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, BFloat16*);
+
+void disable_avx512() {
+    // Highway's bits of later instruction sets, which differ from version to version, are below the bit of AVX-512.
+    hwy::DisableTargets(HWY_AVX3 | (HWY_AVX3 - 1));
+}
 
 }  // namespace cnntrain::cpu

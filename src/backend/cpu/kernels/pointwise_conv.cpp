@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "backend/cpu/kernels/forward_conv.h"
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/targets.h"
-#include "backend/cpu/kernels/weight_grad.h"
 #include "cnntrain/base/error.h"
 
 #undef HWY_TARGET_INCLUDE

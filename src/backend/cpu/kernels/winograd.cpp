@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/element_types.h"
-#include "backend/cpu/kernels/winograd.h"
 #include "backend/cpu/kernels/winograd_tiles.h"
 #include "cnntrain/base/error.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/element_types.h"
-#include "backend/cpu/kernels/winograd.h"
 #include "backend/cpu/kernels/winograd_tiles.h"
 #include "cnntrain/base/error.h"
 

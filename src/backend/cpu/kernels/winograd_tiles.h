@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backend/cpu/kernels/winograd.h"
+#include "backend/cpu/kernels/conv.h"
 
 namespace cnntrain::cpu {
 

@@ -1,9 +1,52 @@
 // Convolutions in f32 that own kernels compute: depthwise ones, 1x1 ones of inference or of few channels.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/run/lanes.h"
 
 namespace cnntrain::cpu {
+
+// Work of oneDNN primitives that does not depend on the number of threads. oneDNN chooses blocks, and with them the
+// order of additions, by the number of threads. So each primitive is made for one thread and for a part of the first
+// axis that follows from its length alone, and threads take the parts in turn.
+
+/// An argument of which each part of the work has its own piece.
+struct DividedArgument {
+    int argument = 0;
+    Desc piece;
+    std::int64_t apart = 0;  // elements from one piece to the next; 0: the pieces follow each other on the first axis
+};
+
+/// A whole with one part, planned for all threads, unless the request asks for independence of the threads.
+class Division {
+public:
+    /// `length`: of the first axis of what is divided.
+    Division(const NodeContext& lower, std::int64_t length);
+
+    bool is_on() const { return is_on_; }
+    std::int64_t count() const { return count_; }
+
+    TensorDesc part_of(TensorDesc whole) const;
+    Desc part_of(const Desc& whole) const;
+
+    /// make() returns a primitive for a part.
+    template <typename Make> Primitive plan(const Make& make) const {
+        if (!is_on_) return make();
+        const Threads one(1);
+        return make();
+    }
+
+    /// Adds the node's step: the primitive on all parts. `arguments` are whole.
+    void add(const NodeContext& lower, const Primitive& primitive, const Arguments& arguments,
+             const std::vector<DividedArgument>& divided, const std::vector<int>& written) const;
+
+private:
+    bool is_on_;
+    std::int64_t count_ = 1;
+};
 
 bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
 

@@ -1,12 +1,11 @@
 // Placement of a program's buffers in memory.
-#include "backend/cpu/program/program_memory.h"
+#include "backend/cpu/program/program.h"
 
 #include <sys/mman.h>
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "backend/cpu/program/program.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"

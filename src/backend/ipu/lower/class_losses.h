@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

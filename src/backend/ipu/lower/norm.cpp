@@ -1,14 +1,13 @@
 #include "backend/ipu/lower/norm.h"
 
-#include <utility>
-#include <vector>
-
 #include <gcl/Collectives.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
+#include <utility>
+#include <vector>
 
 #include "backend/ipu/lower/support.h"
 
@@ -162,6 +161,168 @@ Norm::ParameterGradients Norm::parameter_gradients(const poplar::Tensor& whitene
 poplar::Tensor arriving_gradient(const NodeContext& node, std::size_t first, bool summed_gradient) {
     if (!summed_gradient) return node.input(first);
     return popops::add(node.device, node.input(first), node.input(first + 1), node.program, node.debug());
+}
+
+// Batch norm and group norm, with fused residual addition and activation, and their gradients.
+
+using graph::NormAttrs;
+
+namespace {
+
+Norm norm_of(const NodeContext& node, NormKind kind) {
+    const auto& attrs = node.attrs<NormAttrs>();
+    return {node, kind, node.input(0), static_cast<std::size_t>(attrs.groups), attrs.epsilon};
+}
+
+void set_normalised(const NodeContext& node, const Norm& norm, const Norm::Moments& moments) {
+    const auto& attrs = node.attrs<NormAttrs>();
+    const poplar::Tensor residual = attrs.residual ? node.input(node.inputs() - 1) : poplar::Tensor();
+    const poplar::Tensor sum = norm.normalised(node.input(0), moments, node.input(1), node.input(2), residual);
+    node.set_output(0, activated(node, attrs.activation, sum));
+}
+
+template <NormKind kKind> void lower_norm(const NodeContext& node) {
+    const Norm norm = norm_of(node, kKind);
+    const Norm::Moments moments = norm.moments(node.input(0));
+    set_normalised(node, norm, moments);
+    const std::vector<std::size_t> shape = extents(node.output_desc(1).shape);
+    node.set_output(1, moments.mean.reshape(shape));
+    node.set_output(2, moments.variance.reshape(shape));
+}
+
+template <NormKind kKind> void lower_norm_inference(const NodeContext& node) {
+    const Norm norm = norm_of(node, kKind);
+    set_normalised(node, norm, norm.moments(node.input(3), node.input(4)));
+}
+
+/// The argument of the activation's slope: after a residual the norm's result, else recomputed from the whitened x.
+poplar::Tensor slope_operand(const NodeContext& node, const Norm& norm, const poplar::Tensor& whitened) {
+    const auto& attrs = node.attrs<NormAttrs>();
+    if (attrs.residual) return node.input(node.inputs() - 1);
+    const poplar::Tensor before = norm.scaled(whitened, node.input(1), node.input(2));
+    return graph::slope_follows_from_result(attrs.activation) ? activated(node, attrs.activation, before) : before;
+}
+
+template <NormKind kKind> void lower_norm_grad(const NodeContext& node) {
+    const auto& attrs = node.attrs<NormAttrs>();
+    const Norm norm = norm_of(node, kKind);
+    const Norm::Moments moments = norm.moments(node.input(3), node.input(4));
+    const poplar::Tensor whitened = norm.whitened(node.input(0), moments);
+    poplar::Tensor dy = arriving_gradient(node, 5, attrs.summed_gradient);
+    if (attrs.activation != graph::Activation::none)
+        dy = times_slope(node, attrs.activation, slope_operand(node, norm, whitened), dy);
+    const Norm::ParameterGradients parameters = norm.parameter_gradients(whitened, dy);
+    node.set_output(0, attrs.given_statistics ? norm.input_gradient_of_given(dy, moments, node.input(1))
+                                              : norm.input_gradient(whitened, dy, moments, node.input(1)));
+    node.set_output(1, parameters.gamma);
+    node.set_output(2, parameters.beta);
+    if (attrs.residual) node.set_output(3, dy);
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> norm_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::batch_norm, lower_norm<NormKind::batch>},
+        {OpKind::batch_norm_inference, lower_norm_inference<NormKind::batch>},
+        {OpKind::batch_norm_grad, lower_norm_grad<NormKind::batch>},
+        {OpKind::group_norm, lower_norm<NormKind::group>},
+        {OpKind::group_norm_inference, lower_norm_inference<NormKind::group>},
+        {OpKind::group_norm_grad, lower_norm_grad<NormKind::group>},
+    };
+    return kEntries;
+}
+
+// Layer norm after the residual addition and dropout of its sublayer, and its gradient.
+
+using graph::LayerNormAttrs;
+
+namespace {
+
+/// The input of the normalisation: x, or random_scale(x) + residual.
+poplar::Tensor normalised_sum(const NodeContext& node) {
+    const auto& attrs = node.attrs<LayerNormAttrs>();
+    if (!attrs.residual) return node.input(0);
+    if (attrs.keep < 1) return randomly_scaled_sum(node, attrs.site, attrs.keep, node.input(0), node.input(3));
+    return popops::add(node.device, node.input(0), node.input(3), node.program, node.debug());
+}
+
+Norm norm_of(const NodeContext& node) {
+    return {node, NormKind::layer, rows(node.input(0)), 1, node.attrs<LayerNormAttrs>().epsilon};
+}
+
+void lower_layer_norm(const NodeContext& node) {
+    const poplar::Tensor z = normalised_sum(node);
+    const Norm norm = norm_of(node);
+    const Norm::Moments moments = norm.moments(rows(z));
+    const poplar::Tensor y = norm.normalised(rows(z), moments, node.input(1), node.input(2), {});
+    const std::vector<std::size_t> statistics = extents(node.output_desc(1).shape);
+    node.set_output(0, y.reshape(z.shape()));
+    node.set_output(1, moments.mean.reshape(statistics));
+    node.set_output(2, moments.variance.reshape(statistics));
+    if (node.attrs<LayerNormAttrs>().residual) node.set_output(3, z);
+}
+
+void lower_layer_norm_grad(const NodeContext& node) {
+    const auto& attrs = node.attrs<LayerNormAttrs>();
+    const Norm norm = norm_of(node);
+    const Norm::Moments moments = norm.moments(node.input(2).flatten(), node.input(3).flatten());
+    const poplar::Tensor whitened = norm.whitened(rows(node.input(0)), moments);
+    const poplar::Tensor dy = rows(arriving_gradient(node, 4, attrs.summed_gradient));
+    const Norm::ParameterGradients parameters = norm.parameter_gradients(whitened, dy);
+    const poplar::Tensor dz =
+        norm.input_gradient(whitened, dy, moments, node.input(1)).reshape(extents(node.output_desc().shape));
+    node.set_output(0, dz);
+    node.set_output(1, parameters.gamma);
+    node.set_output(2, parameters.beta);
+    if (attrs.keep < 1) node.set_output(3, randomly_scaled(node, attrs.site, attrs.keep, dz));
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> layer_norm_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::layer_norm, lower_layer_norm},
+        {OpKind::layer_norm_grad, lower_layer_norm_grad},
+    };
+    return kEntries;
+}
+
+// Moving statistics of a batch norm, folded into the convolution before it.
+
+namespace {
+
+namespace pe = popops::expr;
+
+/// gamma / sqrt(variance + epsilon), f32[O].
+poplar::Tensor scale_of(const NodeContext& node, const poplar::Tensor& gamma, const poplar::Tensor& variance) {
+    const auto epsilon = static_cast<float>(node.attrs<graph::FoldNormAttrs>().epsilon);
+    return popops::map(node.device,
+                       pe::Cast(pe::_1, poplar::FLOAT) * pe::Rsqrt(pe::Cast(pe::_2, poplar::FLOAT) + epsilon),
+                       {gamma, variance}, node.program, node.debug());
+}
+
+void lower_fold_norm_weight(const NodeContext& node) {
+    const poplar::Tensor scale = scale_of(node, node.input(1), node.input(2));
+    node.set_output(0, popops::map(node.device, pe::Cast(pe::Cast(pe::_1, poplar::FLOAT) * pe::_2, node.output_type()),
+                                   {node.input(0), scale}, node.program, node.debug()));
+}
+
+void lower_fold_norm_bias(const NodeContext& node) {
+    const poplar::Tensor scale = scale_of(node, node.input(0), node.input(3));
+    node.set_output(0,
+                    popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT) * pe::_3,
+                                {node.input(1), node.input(2), scale}, node.program, node.debug()));
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> fold_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::fold_norm_weight, lower_fold_norm_weight},
+        {OpKind::fold_norm_bias, lower_fold_norm_bias},
+    };
+    return kEntries;
 }
 
 }  // namespace cnntrain::ipu

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

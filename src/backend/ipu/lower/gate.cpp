@@ -1,0 +1,63 @@
+// Channels scaled by a gate of their own in each sample: squeeze-excite.
+#include <popops/ElementWise.hpp>
+#include <popops/Reduce.hpp>
+
+#include "backend/ipu/lower/support.h"
+
+namespace cnntrain::ipu {
+namespace {
+
+namespace pe = popops::expr;
+
+/// gate[N,C] in a shape that broadcasts to x[N,H,W,C].
+poplar::Tensor beside_image(const poplar::Tensor& gate) {
+    return gate.expand({1, 1});
+}
+
+void lower_scale_channels(const NodeContext& node) {
+    node.set_output(0,
+                    popops::mul(node.device, node.input(0), beside_image(node.input(1)), node.program, node.debug()));
+}
+
+void lower_scale_channels_grad(const NodeContext& node) {
+    const poplar::Tensor& x = node.input(0);
+    const poplar::Tensor& dy = node.input(2);
+    node.set_output(0, popops::mul(node.device, dy, beside_image(node.input(1)), node.program, node.debug()));
+    const poplar::Tensor product =
+        popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {x, dy},
+                    node.program, node.debug());
+    const poplar::Tensor dgate = popops::reduce(node.device, product, node.output_type(1), {1, 2},
+                                                popops::Operation::ADD, node.program, node.debug());
+    node.set_output(1, dgate);
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> gate_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::scale_channels, lower_scale_channels},
+        {OpKind::scale_channels_grad, lower_scale_channels_grad},
+    };
+    return kEntries;
+}
+
+// Dropout and drop-connect.
+
+namespace {
+
+void lower_random_scale(const NodeContext& node) {
+    const auto& attrs = node.attrs<graph::RandomScaleAttrs>();
+    node.set_output(0, randomly_scaled(node, attrs.site, attrs.keep, node.input(0),
+                                       attrs.per_sample ? Draw::per_sample : Draw::per_element));
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> random_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::random_scale, lower_random_scale},
+    };
+    return kEntries;
+}
+
+}  // namespace cnntrain::ipu
