@@ -1,4 +1,4 @@
-// The table of tasks. A new task is a folder beside this file and a row in task_table.cpp.
+// The table of tasks. A new task is a folder beside this file and a row in tasks.cpp.
 #pragma once
 
 #include <string>

@@ -125,7 +125,7 @@ inline constexpr std::string_view kLabels = "labels";  // i32[]: 0..classes-1, o
 inline constexpr std::int32_t kNoLabel = -1;  // padding, or an image without a label
 inline constexpr std::int32_t kLeftOut = -2;  // the image could not be decoded; its pixels are 0
 
-// Fields of a micro-batch with mixed images (mixing.h).
+// Fields of a micro-batch with mixed images (loader.h).
 inline constexpr std::string_view kMixup = "mixup";                 // f32[N]: share of each sample's own image
 inline constexpr std::string_view kCutmixBox = "cutmix_box";        // i32[4]: top, bottom, left, right; half-open
 inline constexpr std::string_view kTargetShares = "target_shares";  // f32[N,P]: weight of each partner's label

@@ -114,7 +114,7 @@ private:
 // Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
 // the second.
 
-// User settings of a file of labelled texts (data/labelled_text.h).
+// User settings of a file of labelled texts.
 
 struct LabelledTextSettings {
     std::string file = {};             // TSV or CSV
@@ -127,7 +127,7 @@ struct LabelledTextSettings {
     /// rows.
     std::int64_t vocabulary_size = 30522;
     std::int64_t type_vocabulary = 2;  // rows of the segment embedding
-    // Column names in the header line; empty: found by the known names and positions of data/labelled_text.h.
+    // Column names in the header line; empty: found by the known names and positions.
     std::string text_column = {};
     std::string pair_column = {};
     std::string label_column = {};
@@ -212,7 +212,7 @@ std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSetting
 // a graph always reads the tokens to predict at the same positions. The packed layout has the sequences of a row one
 // after the other, and the padding after all of them.
 
-// User settings of the sequences for BERT pretraining (data/pretraining.h).
+// User settings of the sequences for BERT pretraining.
 
 struct PretrainingSettings {
     std::string files = {};              // --train-file: file name patterns, separated by commas

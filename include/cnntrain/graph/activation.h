@@ -1,6 +1,6 @@
 // Activation functions y = f(x), element by element: their names, values and slopes.
 //
-// The table in activation.cpp defines each in float64. Fast kernels have their own formulas in exhaustive switches.
+// The table in op.cpp defines each in float64. Fast kernels have their own formulas in exhaustive switches.
 #pragma once
 
 #include <string_view>

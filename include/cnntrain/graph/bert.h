@@ -61,7 +61,7 @@ inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of maske
 inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
 inline constexpr std::string_view kClassesToken = "glu";      // pooler, scores of classes (below), loss
 
-// Inputs, as data/pretraining.h describes them; positions are an input of all layouts.
+// Inputs, as data/sets.h describes them; positions are an input of all layouts.
 inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
 inline constexpr std::string_view kSegmentIds = "segment_ids";                   // i32[B,S]
 inline constexpr std::string_view kInputPosition = "input_position";             // i32[B,S]

@@ -185,7 +185,7 @@ std::map<std::string, HostTensor> in_own_layout(std::map<std::string, HostTensor
 /// Scope of the variables of the last layer, which depend on the classes: "all/fc1/".
 std::string_view head_scope(Family family);
 
-// Weights of image networks for other programs: the tables of source_weights.h in the other direction.
+// Weights of image networks for other programs: the same tables in the other direction.
 
 enum class TargetProgram : std::uint8_t { torchvision, timm };
 

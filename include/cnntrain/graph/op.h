@@ -462,7 +462,7 @@ struct Operand {
     Use use = Use::read;
 };
 
-/// The definition of one kind of operation. One array holds them all (op_table.h).
+/// The definition of one kind of operation. One array, op_table(), holds them all.
 struct OpDef {
     OpKind kind = OpKind::count_;
     std::string_view name = {};  // the enumerator's, set by the table

@@ -102,8 +102,7 @@ private:
 };
 
 // The learning rate of BERT's tasks as a pure function of the update's number s, from 0, so that a resumed run
-// continues with the same values. The formulas are those of the original programs. learning_rate.h has those of image
-// classification.
+// continues with the same values. The formulas are those of the original programs.
 //
 // b: base rate; N: updates of the run; W: updates of the warm-up; p: powers.
 //   all but custom       s <= W: b (s / W)^p[first]

@@ -21,7 +21,7 @@ namespace cnntrain::graph {
 
 enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
 
-/// All activations, for tests. activation.cpp has one row for each.
+/// All activations, for tests. op.cpp has one row for each.
 inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
                                             Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
                                             Activation::tanh};
@@ -162,7 +162,7 @@ struct InputSettings {
 
 // Normalisation and mixing of images, on the host or on the device.
 
-/// Settings for mixing the samples of a training micro-batch (data/mixing.h).
+/// Settings for mixing the samples of a training micro-batch (data/loader.h).
 struct MixingSettings {
     double mixup_alpha = 0;           // parameter of Beta(alpha, alpha); 0: no mixup
     double cutmix_lambda = 1;         // share of an image that stays, 0..1; 1: no cutmix
@@ -196,7 +196,7 @@ inline std::vector<std::int64_t> target_distances(const MixingSettings& settings
 
 namespace cnntrain::optim {
 
-/// Schedules of image classification, by iterations and epochs (learning_rate.h). StepSchedule below has those of BERT.
+/// Schedules of image classification, by iterations and epochs (optimiser.h). StepSchedule below has those of BERT.
 /// Their cosine and polynomial have different formulas, because the tasks' original programs differ.
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial, gradual };
 constexpr auto spellings(LrSchedule) {
@@ -280,7 +280,7 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch);
 }
 
-/// Schedules of BERT's tasks, by the number of the update, from 0 (learning_rate.h). LrSchedule above has those of
+/// Schedules of BERT's tasks, by the number of the update, from 0 (optimiser.h). LrSchedule above has those of
 /// image classification: its cosine begins with the run instead of after the warm-up, and its polynomial falls to the
 /// user's end rate instead of kLowestStepRate.
 enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };

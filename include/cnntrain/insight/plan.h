@@ -32,7 +32,7 @@ namespace cnntrain::plan {
 // or, without overlap, when backward has ended; the update follows the last bucket. Messages are assumed to take no
 // compute time.
 //   slowest      s e(p): gradients wait for the slowest process. Its step is longer than the mean by e(p) standard
-//                deviations s of a process's step (order_statistics.h); steps are taken as independent normal numbers.
+//                deviations s of a process's step (processes.h); steps are taken as independent normal numbers.
 //   input        a step is not shorter than the time in which a process gets its samples, which it reads ahead.
 
 /// A link between two ranks, with full bandwidth in both directions at once.

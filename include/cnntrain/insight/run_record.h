@@ -103,7 +103,7 @@ struct Sequence {
     std::vector<MaskedWord> masked;
 };
 
-/// sample_predictions.json, as cnntrain/run/sample_predictions.h describes it.
+/// sample_predictions.json, as cnntrain/run/runs.h describes it.
 struct Predictions {
     std::map<std::string, std::string> key;
     std::string split;

@@ -1,5 +1,5 @@
 // One row of an option table. The parser, the configuration reader, the help text, arguments.json and value sources are
-// all derived from these rows. A task's table consists of rows that all tasks share (shared_options.h) and its own
+// all derived from these rows. A task's table consists of rows that all tasks share (task_options.h) and its own
 // rows.
 #pragma once
 
@@ -286,7 +286,7 @@ struct Option {
     Binding bind = {};  // the member of Settings; none: only the record has the value
     // Filled in by OptionSet:
     std::string_view group = {};        // title of its help group
-    std::string_view shared_flag = {};  // flag of the original row in shared_options.h; otherwise its own flag
+    std::string_view shared_flag = {};  // flag of the original row in task_options.h; otherwise its own flag
 };
 
 /// A shared row with a task's own default, help or binding.

@@ -235,7 +235,7 @@ struct PipelineOptions {
     std::int64_t (*micro_batch_unit)(std::int64_t stages);
 };
 
-/// A row of the table of tasks (tasks/task_table.cpp).
+/// A row of the table of tasks (tasks/tasks.cpp).
 struct TaskRow {
     options::TaskOptions options;
     /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the samples' order and augmentation.

@@ -53,7 +53,7 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, wei
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
 /// Converts a BERT checkpoint of Hugging Face's transformers, or an image network's weights of another program
-/// (graph/source_weights.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data)
+/// (graph/model.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data)
 /// for tensors that are missing or have other shapes than the network's, and Error(usage) that names the option when
 /// BERT's config.json gives another activation, epsilon or number of heads.
 weights::Checkpoint in_own_layout(weights::Checkpoint checkpoint, const graph::Graph& graph, const std::string& path);

@@ -63,7 +63,7 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
 /// tensors share are removed: "module." of DataParallel.
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory. BERT in Hugging Face's layout gets the
-/// config.json beside it as the metadata kConfigKey (weights/bert_config.h), checked.
+/// config.json beside it as the metadata kConfigKey (weights/hugging_face.h), checked.
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
 /// Checks that the checkpoint holds exactly the expected variables in their shapes. Float types may differ (cast
@@ -93,8 +93,8 @@ void set_class_names(std::map<std::string, std::string>& metadata, const std::ve
 /// Names in the metadata; empty if there are none. Error(data) if they are no list of texts.
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata);
 
-/// Names in the checkpoint, or in the latest one in the folder, that a restore path names (find_checkpoints() of
-/// folder.h). Reads the header only.
+/// Names in the checkpoint, or in the latest one in the folder, that a restore path names (find_checkpoints()).
+/// Reads the header only.
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path);
 
 // A checkpoint file that is read tensor by tensor, for programs that look at many of them.

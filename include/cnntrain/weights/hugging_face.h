@@ -85,7 +85,7 @@ struct ExportSettings {
 };
 
 /// The class of pretraining networks without a layer between encoder and masked-word scores. transformers has no such
-/// class; bert_config.h has its source.
+/// class.
 inline constexpr std::string_view kWithoutTransform = "BertForPreTrainingWithoutTransform";
 
 /// The inverse. Error(data) names variables that are missing or do not fit together.

@@ -1,4 +1,4 @@
-// Decoders of whole files, as decode_whole() in file_format.h describes them. A build without the library of a format
+// Decoders of whole files, as decode_whole() in image_file.h describes them. A build without the library of a format
 // has no decoder of it.
 #pragma once
 

@@ -137,8 +137,7 @@ public:
 
     /// Empty if this is not a JPEG.
     std::optional<JpegHeader> header(std::span<const std::byte> jpeg);
-    /// Decodes the whole image. "" if libjpeg reports nothing, otherwise its error or its first warning
-    /// (jpeg_errors.h).
+    /// Decodes the whole image. "" if libjpeg reports nothing, otherwise its error or its first warning.
     std::string problem(std::span<const std::byte> jpeg);
 
 private:

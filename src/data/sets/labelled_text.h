@@ -27,7 +27,7 @@ struct LabelledTokens {
     std::vector<OriginPart> parts;           // the files that were read
 
     std::uint64_t memory_bytes() const;
-    /// Writes the fields listed in data/labelled_text.h.
+    /// Writes the fields listed in data/sets.h.
     void store(std::size_t row, SampleView out) const;
 };
 

@@ -124,7 +124,7 @@ struct PhotoSet {
     std::vector<std::int64_t> counts(Split split) const;
 };
 
-/// Finds the photos of settings.folder, a folder or a table of files (photo_listing.h). Looks into each file to see if
+/// Finds the photos of settings.folder, a folder or a table of files. Looks into each file to see if
 /// it is an image; of very many files, only into those whose names do not say so. Throws Error(data) if a folder or the
 /// table cannot be read, if there are fewer than two classes, or a class that the trained network lacks.
 PhotoSet find_photos(const InputSettings& settings);

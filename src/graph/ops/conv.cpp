@@ -179,40 +179,9 @@ void describe_conv(const Attrs& attrs, AttrText& text) {
     text.shape("result", a.result_shape);
 }
 
-}  // namespace
-
-std::vector<OpDef> conv_ops() {
-    return {
-        {.kind = OpKind::conv2d,
-         .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
-         .results = {Layout::image},
-         .infer = infer_conv2d,
-         .gradient = conv2d_gradient,
-         .flops = conv2d_flops,
-         .evaluate = evaluate_conv2d,
-         .describe = describe_conv},
-        {.kind = OpKind::conv2d_input_grad,
-         .inputs = {{Layout::image}, {Layout::kernel}},
-         .results = {Layout::image},
-         .infer = infer_conv_input_grad,
-         .flops = input_grad_flops,
-         .evaluate = evaluate_conv_input_grad,
-         .describe = describe_conv},
-        {.kind = OpKind::conv2d_weight_grad,
-         .inputs = {{Layout::image}, {Layout::image}},
-         .results = {Layout::kernel},
-         .infer = infer_conv_weight_grad,
-         .flops = conv_weight_grad_flops,
-         .evaluate = evaluate_conv_weight_grad,
-         .describe = describe_conv},
-    };
-}
-
 // Max pooling and global average pooling, with their gradients.
 
 using graph::PoolAttrs;
-
-namespace {
 
 // ---- max_pool ----
 
@@ -350,8 +319,30 @@ void describe_average_grad(const Attrs& attrs, AttrText& text) {
 
 }  // namespace
 
-std::vector<OpDef> pool_ops() {
+std::vector<OpDef> conv_ops() {
     return {
+        {.kind = OpKind::conv2d,
+         .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_conv2d,
+         .gradient = conv2d_gradient,
+         .flops = conv2d_flops,
+         .evaluate = evaluate_conv2d,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_input_grad,
+         .inputs = {{Layout::image}, {Layout::kernel}},
+         .results = {Layout::image},
+         .infer = infer_conv_input_grad,
+         .flops = input_grad_flops,
+         .evaluate = evaluate_conv_input_grad,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_weight_grad,
+         .inputs = {{Layout::image}, {Layout::image}},
+         .results = {Layout::kernel},
+         .infer = infer_conv_weight_grad,
+         .flops = conv_weight_grad_flops,
+         .evaluate = evaluate_conv_weight_grad,
+         .describe = describe_conv},
         {.kind = OpKind::max_pool,
          .inputs = {{Layout::image}},
          .results = {Layout::image},

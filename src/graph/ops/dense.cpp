@@ -164,45 +164,9 @@ void describe_dense(const Attrs& attrs, AttrText& text) {
     text.flag("transposed", a.transposed);
 }
 
-}  // namespace
-
-std::vector<OpDef> dense_ops() {
-    return {
-        {.kind = OpKind::dense,
-         .inputs = {{Layout::rows}, {Layout::kernel}, {}},
-         .results = {Layout::rows},
-         .infer = infer_dense,
-         .gradient = dense_gradient,
-         .flops = dense_flops,
-         .evaluate = evaluate_dense,
-         .describe = describe_dense},
-        {.kind = OpKind::dense_input_grad,
-         .inputs = {{Layout::rows}, {Layout::kernel}},
-         .results = {Layout::rows},
-         .infer = infer_dense_input_grad,
-         .flops = dense_flops,
-         .evaluate = evaluate_dense_input_grad,
-         .describe = describe_dense},
-        {.kind = OpKind::dense_weight_grad,
-         .inputs = {{Layout::rows}, {Layout::rows}},
-         .results = {Layout::kernel},
-         .infer = infer_dense_weight_grad,
-         .flops = dense_weight_grad_flops,
-         .evaluate = evaluate_dense_weight_grad,
-         .describe = describe_dense},
-        {.kind = OpKind::bias_grad,
-         .inputs = {{Layout::rows}},
-         .infer = infer_bias_grad,
-         .flops = flops_per_input<1>,
-         .evaluate = evaluate_bias_grad},
-    };
-}
-
 // Batched matrix products; their gradients are batched matrix products too.
 
 using graph::MatmulAttrs;
-
-namespace {
 
 struct MatrixView {
     MatrixView(const TensorDesc& desc, bool is_transposed)
@@ -297,8 +261,35 @@ void describe_batched_matmul(const Attrs& attrs, AttrText& text) {
 
 }  // namespace
 
-std::vector<OpDef> matmul_ops() {
+std::vector<OpDef> dense_ops() {
     return {
+        {.kind = OpKind::dense,
+         .inputs = {{Layout::rows}, {Layout::kernel}, {}},
+         .results = {Layout::rows},
+         .infer = infer_dense,
+         .gradient = dense_gradient,
+         .flops = dense_flops,
+         .evaluate = evaluate_dense,
+         .describe = describe_dense},
+        {.kind = OpKind::dense_input_grad,
+         .inputs = {{Layout::rows}, {Layout::kernel}},
+         .results = {Layout::rows},
+         .infer = infer_dense_input_grad,
+         .flops = dense_flops,
+         .evaluate = evaluate_dense_input_grad,
+         .describe = describe_dense},
+        {.kind = OpKind::dense_weight_grad,
+         .inputs = {{Layout::rows}, {Layout::rows}},
+         .results = {Layout::kernel},
+         .infer = infer_dense_weight_grad,
+         .flops = dense_weight_grad_flops,
+         .evaluate = evaluate_dense_weight_grad,
+         .describe = describe_dense},
+        {.kind = OpKind::bias_grad,
+         .inputs = {{Layout::rows}},
+         .infer = infer_bias_grad,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_bias_grad},
         {.kind = OpKind::batched_matmul,
          .infer = infer_batched_matmul,
          .gradient = batched_matmul_gradient,

@@ -1,7 +1,7 @@
 // Channels scaled by a gate of their own in each sample: squeeze-excite (Hu et al. 2018).
-#include "graph/ops/op_support.h"
-
 #include <algorithm>
+
+#include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {
 
@@ -56,31 +56,6 @@ void describe_activation(const Attrs& attrs, AttrText& text) {
     text.activation(std::get<ActivationAttrs>(attrs).activation);
 }
 
-}  // namespace
-
-std::vector<OpDef> activation_ops() {
-    return {
-        {.kind = OpKind::activation,
-         .inputs = {{Layout::same}},
-         .results = {Layout::same},
-         .cheap_to_recompute = true,
-         .infer = infer_activation,
-         .gradient = activation_gradient,
-         .flops = activation_flops,
-         .evaluate = evaluate_activation,
-         .describe = describe_activation},
-        {.kind = OpKind::activation_grad,
-         .inputs = {{Layout::same}},
-         .results = {Layout::same},
-         .infer = infer_activation_grad,
-         .flops = activation_grad_flops,
-         .evaluate = evaluate_activation_grad,
-         .describe = describe_activation},
-    };
-}
-
-namespace {
-
 void expect_gate(const TensorDesc& x, const TensorDesc& gate) {
     expect_activation(x, "x[N,H,W,C]");
     expect_same_type(x, gate, "x and gate");
@@ -127,32 +102,10 @@ void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefO
     });
 }
 
-}  // namespace
-
-std::vector<OpDef> gate_ops() {
-    return {
-        {.kind = OpKind::scale_channels,
-         .inputs = {{Layout::image}, {Layout::rows}},
-         .results = {Layout::image},
-         .infer = infer_scale_channels,
-         .gradient = scale_channels_gradient,
-         .flops = flops_per_input<1>,
-         .evaluate = evaluate_scale_channels},
-        {.kind = OpKind::scale_channels_grad,
-         .inputs = {{Layout::image}, {Layout::rows}, {Layout::image}},
-         .results = {Layout::image, Layout::rows},
-         .infer = infer_scale_channels_grad,
-         .flops = flops_per_input<3>,
-         .evaluate = evaluate_scale_channels_grad},
-    };
-}
-
 // Dropout (Srivastava et al. 2014) and drop-connect of whole samples (stochastic depth: Huang et al. 2016), inverted
 // scaling.
 
 using graph::RandomScaleAttrs;
-
-namespace {
 
 std::vector<TensorDesc> infer_random_scale(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<RandomScaleAttrs>(attrs);
@@ -186,8 +139,37 @@ void describe_random_scale(const Attrs& attrs, AttrText& text) {
 
 }  // namespace
 
-std::vector<OpDef> random_ops() {
+std::vector<OpDef> gate_ops() {
     return {
+        {.kind = OpKind::activation,
+         .inputs = {{Layout::same}},
+         .results = {Layout::same},
+         .cheap_to_recompute = true,
+         .infer = infer_activation,
+         .gradient = activation_gradient,
+         .flops = activation_flops,
+         .evaluate = evaluate_activation,
+         .describe = describe_activation},
+        {.kind = OpKind::activation_grad,
+         .inputs = {{Layout::same}},
+         .results = {Layout::same},
+         .infer = infer_activation_grad,
+         .flops = activation_grad_flops,
+         .evaluate = evaluate_activation_grad,
+         .describe = describe_activation},
+        {.kind = OpKind::scale_channels,
+         .inputs = {{Layout::image}, {Layout::rows}},
+         .results = {Layout::image},
+         .infer = infer_scale_channels,
+         .gradient = scale_channels_gradient,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_scale_channels},
+        {.kind = OpKind::scale_channels_grad,
+         .inputs = {{Layout::image}, {Layout::rows}, {Layout::image}},
+         .results = {Layout::image, Layout::rows},
+         .infer = infer_scale_channels_grad,
+         .flops = flops_per_input<3>,
+         .evaluate = evaluate_scale_channels_grad},
         {.kind = OpKind::random_scale,
          .inputs = {{Layout::same}},
          .results = {Layout::same},

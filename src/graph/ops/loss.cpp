@@ -168,39 +168,10 @@ void describe_softmax(const Attrs& attrs, AttrText& text) {
     describe_class_weights(a.class_weights, text);
 }
 
-}  // namespace
-
-std::vector<OpDef> loss_ops() {
-    return {
-        {.kind = OpKind::softmax_cross_entropy,
-         .inputs = {{Layout::rows}, {}},
-         .infer = infer_loss,
-         .gradient = loss_gradient,
-         .flops = flops_per_input<6>,
-         .evaluate = evaluate_loss,
-         .describe = describe_softmax},
-        {.kind = OpKind::softmax_cross_entropy_grad,
-         .inputs = {{Layout::rows}, {}},
-         .results = {Layout::rows},
-         .infer = infer_loss_grad,
-         .flops = flops_per_input<6>,
-         .evaluate = evaluate_loss_grad,
-         .describe = describe_softmax},
-        {.kind = OpKind::top_k_correct,
-         .inputs = {{Layout::rows}, {}},
-         .infer = infer_top_k,
-         .flops = flops_per_input<1>,
-         .evaluate = evaluate_top_k,
-         .describe = describe_top_k},
-    };
-}
-
 // Mixup and cutmix: mixed images, and the cross entropy with the labels of all samples that an image is mixed from.
 
 using graph::MixedTargetsAttrs;
 using graph::MixImagesAttrs;
-
-namespace {
 
 void expect_distance(std::int64_t distance) {
     if (distance < 0) reject("partners are looked for backwards: a distance is never negative");
@@ -385,8 +356,28 @@ void describe_mixed_targets(const Attrs& attrs, AttrText& text) {
 
 }  // namespace
 
-std::vector<OpDef> mixing_ops() {
+std::vector<OpDef> loss_ops() {
     return {
+        {.kind = OpKind::softmax_cross_entropy,
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_loss,
+         .gradient = loss_gradient,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_loss,
+         .describe = describe_softmax},
+        {.kind = OpKind::softmax_cross_entropy_grad,
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_loss_grad,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_loss_grad,
+         .describe = describe_softmax},
+        {.kind = OpKind::top_k_correct,
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_top_k,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_top_k,
+         .describe = describe_top_k},
         {.kind = OpKind::mix_images,
          .inputs = {{Layout::image}, {}},
          .results = {Layout::image},

@@ -238,68 +238,9 @@ void describe_norm(const Attrs& attrs, AttrText& text) {
     text.flag("given statistics", a.given_statistics);
 }
 
-}  // namespace
-
-std::vector<OpDef> norm_ops() {
-    return {
-        {.kind = OpKind::batch_norm,
-         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
-         .results = {Layout::image, Layout::plain},
-         .absorbs_activation = true,
-         .infer = infer_norm<Family::batch>,
-         .gradient = norm_gradient<OpKind::batch_norm_grad>,
-         .flops = flops_per_input<7>,
-         .evaluate = evaluate_norm<Family::batch>,
-         .describe = describe_norm},
-        {.kind = OpKind::batch_norm_inference,
-         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
-         .results = {Layout::image},
-         .absorbs_activation = true,
-         .infer = infer_inference<Family::batch>,
-         .gradient = inference_gradient,
-         .flops = flops_per_input<2>,
-         .evaluate = evaluate_inference<Family::batch>,
-         .describe = describe_norm},
-        {.kind = OpKind::batch_norm_grad,
-         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
-         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
-         .sum_operand = kNormGradient,
-         .infer = infer_norm_grad<Family::batch>,
-         .flops = flops_per_input<11>,
-         .evaluate = evaluate_norm_grad<Family::batch>,
-         .describe = describe_norm},
-        {.kind = OpKind::group_norm,
-         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
-         .results = {Layout::image, Layout::plain},
-         .absorbs_activation = true,
-         .infer = infer_norm<Family::group>,
-         .gradient = norm_gradient<OpKind::group_norm_grad>,
-         .flops = flops_per_input<7>,
-         .evaluate = evaluate_norm<Family::group>,
-         .describe = describe_norm},
-        {.kind = OpKind::group_norm_inference,
-         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
-         .results = {Layout::image},
-         .infer = infer_inference<Family::group>,
-         .flops = flops_per_input<2>,
-         .evaluate = evaluate_inference<Family::group>,
-         .describe = describe_norm},
-        {.kind = OpKind::group_norm_grad,
-         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
-         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
-         .sum_operand = kNormGradient,
-         .infer = infer_norm_grad<Family::group>,
-         .flops = flops_per_input<11>,
-         .evaluate = evaluate_norm_grad<Family::group>,
-         .describe = describe_norm},
-    };
-}
-
 // Layer norm (Ba et al. 2016) after the residual addition of its sublayer, and its gradient.
 
 using graph::LayerNormAttrs;
-
-namespace {
 
 constexpr std::size_t kLayerNormGradient = 4;  // dy, among the inputs of the gradient
 
@@ -448,34 +389,9 @@ void describe_layer_norm(const Attrs& attrs, AttrText& text) {
     text.flag("summed gradient", a.summed_gradient);
 }
 
-}  // namespace
-
-std::vector<OpDef> layer_norm_ops() {
-    return {
-        {.kind = OpKind::layer_norm,
-         .inputs = {{Layout::rows}, {}, {}, {Layout::rows}},
-         .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
-         .infer = infer_layer_norm,
-         .gradient = layer_norm_gradient,
-         .flops = flops_per_input<7>,
-         .evaluate_random = evaluate_layer_norm,
-         .describe = describe_layer_norm},
-        {.kind = OpKind::layer_norm_grad,
-         .inputs = {{Layout::rows}, {}, {}, {}, {Layout::rows}},
-         .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
-         .sum_operand = kLayerNormGradient,
-         .infer = infer_layer_norm_grad,
-         .flops = flops_per_input<11>,
-         .evaluate_random = evaluate_layer_norm_grad,
-         .describe = describe_layer_norm},
-    };
-}
-
 // Folding a batch norm's moving statistics into the convolution before it (inference only).
 
 using graph::FoldNormAttrs;
-
-namespace {
 
 void expect_channels(const TensorDesc& desc, std::int64_t channels, std::string_view what) {
     expect_floating(desc, what);
@@ -528,8 +444,74 @@ void describe_fold(const Attrs& attrs, AttrText& text) {
 
 }  // namespace
 
-std::vector<OpDef> fold_ops() {
+std::vector<OpDef> norm_ops() {
     return {
+        {.kind = OpKind::batch_norm,
+         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain},
+         .absorbs_activation = true,
+         .infer = infer_norm<Family::batch>,
+         .gradient = norm_gradient<OpKind::batch_norm_grad>,
+         .flops = flops_per_input<7>,
+         .evaluate = evaluate_norm<Family::batch>,
+         .describe = describe_norm},
+        {.kind = OpKind::batch_norm_inference,
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .absorbs_activation = true,
+         .infer = infer_inference<Family::batch>,
+         .gradient = inference_gradient,
+         .flops = flops_per_input<2>,
+         .evaluate = evaluate_inference<Family::batch>,
+         .describe = describe_norm},
+        {.kind = OpKind::batch_norm_grad,
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
+         .sum_operand = kNormGradient,
+         .infer = infer_norm_grad<Family::batch>,
+         .flops = flops_per_input<11>,
+         .evaluate = evaluate_norm_grad<Family::batch>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm,
+         .inputs = {{Layout::image}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain},
+         .absorbs_activation = true,
+         .infer = infer_norm<Family::group>,
+         .gradient = norm_gradient<OpKind::group_norm_grad>,
+         .flops = flops_per_input<7>,
+         .evaluate = evaluate_norm<Family::group>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm_inference,
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_inference<Family::group>,
+         .flops = flops_per_input<2>,
+         .evaluate = evaluate_inference<Family::group>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm_grad,
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
+         .sum_operand = kNormGradient,
+         .infer = infer_norm_grad<Family::group>,
+         .flops = flops_per_input<11>,
+         .evaluate = evaluate_norm_grad<Family::group>,
+         .describe = describe_norm},
+        {.kind = OpKind::layer_norm,
+         .inputs = {{Layout::rows}, {}, {}, {Layout::rows}},
+         .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
+         .infer = infer_layer_norm,
+         .gradient = layer_norm_gradient,
+         .flops = flops_per_input<7>,
+         .evaluate_random = evaluate_layer_norm,
+         .describe = describe_layer_norm},
+        {.kind = OpKind::layer_norm_grad,
+         .inputs = {{Layout::rows}, {}, {}, {}, {Layout::rows}},
+         .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
+         .sum_operand = kLayerNormGradient,
+         .infer = infer_layer_norm_grad,
+         .flops = flops_per_input<11>,
+         .evaluate_random = evaluate_layer_norm_grad,
+         .describe = describe_layer_norm},
         {.kind = OpKind::fold_norm_weight,
          .inputs = {{Layout::kernel}, {}},
          .results = {Layout::kernel},

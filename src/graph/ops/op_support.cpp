@@ -108,9 +108,8 @@ namespace {
 using FamilyOps = std::vector<graph::OpDef> (*)();
 
 constexpr FamilyOps kFamilies[] = {
-    activation_ops, attention_ops, conv_ops,       dense_ops,  embedding_ops, fold_ops,      gate_ops,
-    layer_norm_ops, loss_ops,      matmul_ops,     mixing_ops, norm_ops,      pointwise_ops, pool_ops,
-    proxy_norm_ops, random_ops,    token_loss_ops, update_ops, view_ops,
+    attention_ops, conv_ops,       dense_ops, gate_ops,   loss_ops, norm_ops,
+    pointwise_ops, proxy_norm_ops, token_ops, update_ops, view_ops,
 };
 
 graph::OpTable make_table() {

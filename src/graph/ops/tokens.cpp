@@ -1,8 +1,8 @@
 // Rows chosen by their numbers: of a table of embeddings, and of the tokens of a sample. Numbers outside choose zeros.
-#include "graph/ops/op_support.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {
 
@@ -152,45 +152,7 @@ void describe_gather_rows(const Attrs& attrs, AttrText& text) {
     text.item("rows", std::get<GatherRowsAttrs>(attrs).rows);
 }
 
-}  // namespace
-
-std::vector<OpDef> embedding_ops() {
-    return {
-        {.kind = OpKind::embedding,
-         .results = {Layout::rows},
-         .infer = infer_embedding,
-         .gradient = embedding_gradient,
-         .flops = flops_per_output<0>,
-         .evaluate = evaluate_embedding,
-         .describe = describe_embedding},
-        {.kind = OpKind::embedding_grad,
-         .inputs = {{}, {Layout::rows}, {}},
-         .addend = 2,
-         .infer = infer_embedding_grad,
-         .flops = sum_flops,
-         .evaluate = evaluate_embedding_grad,
-         .describe = describe_embedding},
-        {.kind = OpKind::gather_rows,
-         .inputs = {{Layout::rows}, {}},
-         .results = {Layout::rows},
-         .infer = infer_gather_rows,
-         .gradient = gather_rows_gradient,
-         .flops = flops_per_output<0>,
-         .evaluate = evaluate_gather_rows,
-         .describe = describe_gather_rows},
-        {.kind = OpKind::gather_rows_grad,
-         .inputs = {{}, {Layout::rows}},
-         .results = {Layout::rows},
-         .infer = infer_gather_rows_grad,
-         .flops = sum_flops,
-         .evaluate = evaluate_gather_rows_grad,
-         .describe = describe_gather_rows},
-    };
-}
-
 // Weighted softmax cross-entropy of tokens: its mean over a micro-batch.
-
-namespace {
 
 void expect_tokens(Descs inputs) {
     expect_floating(inputs[0], "logits[N,C]");
@@ -274,8 +236,37 @@ void evaluate_token_loss_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutpu
 
 }  // namespace
 
-std::vector<OpDef> token_loss_ops() {
+std::vector<OpDef> token_ops() {
     return {
+        {.kind = OpKind::embedding,
+         .results = {Layout::rows},
+         .infer = infer_embedding,
+         .gradient = embedding_gradient,
+         .flops = flops_per_output<0>,
+         .evaluate = evaluate_embedding,
+         .describe = describe_embedding},
+        {.kind = OpKind::embedding_grad,
+         .inputs = {{}, {Layout::rows}, {}},
+         .addend = 2,
+         .infer = infer_embedding_grad,
+         .flops = sum_flops,
+         .evaluate = evaluate_embedding_grad,
+         .describe = describe_embedding},
+        {.kind = OpKind::gather_rows,
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_gather_rows,
+         .gradient = gather_rows_gradient,
+         .flops = flops_per_output<0>,
+         .evaluate = evaluate_gather_rows,
+         .describe = describe_gather_rows},
+        {.kind = OpKind::gather_rows_grad,
+         .inputs = {{}, {Layout::rows}},
+         .results = {Layout::rows},
+         .infer = infer_gather_rows_grad,
+         .flops = sum_flops,
+         .evaluate = evaluate_gather_rows_grad,
+         .describe = describe_gather_rows},
         {.kind = OpKind::token_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_token_loss,

@@ -35,7 +35,7 @@ Measured derive(const DerivedMetric& metric, const std::map<std::string, std::st
 /// The longest compile time that the programs report, in seconds.
 std::optional<double> compile_seconds(const Output& output);
 
-/// "" for a valid pattern (pattern.h) with exactly one group, otherwise a description of the mistake.
+/// "" for a valid pattern (spec.h) with exactly one group, otherwise a description of the mistake.
 std::string pattern_mistake(const std::string& regexp);
 
 /// The last `count` lines, indented.

@@ -20,7 +20,7 @@ std::vector<Option> main_image_options() {
 }
 
 /// --base-learning-rate is an old name of N here. In BERT's programs it means the learning rate itself and is a
-/// separate row (bert/options.cpp).
+/// separate row (bert/bert.cpp).
 std::vector<Option> rate_options() {
     return {
         {.flag = "--base-learning-rate-exponent",

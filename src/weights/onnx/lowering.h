@@ -140,7 +140,7 @@ void lower_layer_norm(Lowering& to, const graph::Node& node);
 void lower_attention_mask(Lowering& to, const graph::Node& node);
 void lower_attention(Lowering& to, const graph::Node& node);
 
-// Nodes that prepare photos as evaluation does (cnntrain/data/photo_input.h), in front of an image network.
+// Nodes that prepare photos as evaluation does (cnntrain/data/settings.h), in front of an image network.
 
 /// The input: pixels u8 [N,H,W,3] of any size. Images that are standardised one by one have the size of the network's.
 OnnxPort photo_port(const std::string& name, const data::DataSettings& images);

@@ -1,11 +1,10 @@
-// Convolutions and max pooling: oneDNN primitives on operands in the layouts in which they are kept.
-#include "backend/cpu/kernels/conv.h"
-
+// Convolutions and pooling: oneDNN primitives and own kernels on operands in the layouts in which they are kept.
 #include <omp.h>
 
 #include <algorithm>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/own_conv.h"
 #include "cnntrain/base/error.h"
@@ -463,6 +462,46 @@ void lower_max_pool_grad(const NodeContext& lower) {
         {DNNL_ARG_DIFF_SRC});
 }
 
+void lower_global_average_pool(const NodeContext& lower) {
+    const ValueId y = lower.node.outputs[0];
+    const Placed x = lower.values.operand(lower.node.inputs[0]);
+    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    const Blocks shape = blocks_of(x);
+    if (const PixelSums summed = lower.values.pixel_sums(lower.node.inputs[0]); summed.sums) {
+        const std::int64_t count = shape.n * shape.channels();
+        Step step = lower.steps.node_step();
+        step.implementation = "sums";
+        step.flops = static_cast<double>(summed.parts * count);
+        step.reads = {summed.sums};
+        step.writes = {result};
+        with_float_type(result.dtype, [&]<typename T>() {
+            step.run = [=](const StepContext&) {
+                const float factor = 1 / static_cast<float>(shape.pixels);
+                scaled_sum_of_parts(summed.parts, count, summed.sums.as<float>(), factor, result.as<T>());
+            };
+        });
+        return lower.steps.add(std::move(step));
+    }
+    with_float_type(x.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {x}, {result}, [x, result, shape](const StepContext&) {
+            global_average_pool(shape, x.as<T>(), result.as<T>());
+        });
+    });
+}
+
+void lower_global_average_pool_grad(const NodeContext& lower) {
+    const ValueId dx = lower.node.outputs[0];
+    const Placed dy = lower.values.operand(lower.node.inputs[0]);
+    if (is_left_to_norm(lower, dx)) return lower.values.define_spread(dx, dy);
+    const Placed result = lower.values.define(dx, lower.values.preferred_activation(lower.graph.desc(dx)));
+    const Blocks shape = blocks_of(result);
+    with_float_type(dy.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {dy}, {result}, [dy, result, shape](const StepContext&) {
+            global_average_pool_grad(shape, dy.as<T>(), result.as<T>());
+        });
+    });
+}
+
 }  // namespace
 
 std::span<const LoweringEntry> conv_lowerings() {
@@ -472,6 +511,8 @@ std::span<const LoweringEntry> conv_lowerings() {
         {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
         {graph::OpKind::max_pool, lower_max_pool},
         {graph::OpKind::max_pool_grad, lower_max_pool_grad},
+        {graph::OpKind::global_average_pool, lower_global_average_pool},
+        {graph::OpKind::global_average_pool_grad, lower_global_average_pool_grad},
     };
     return kLowerings;
 }

@@ -342,23 +342,9 @@ void lower_bias_grad(const NodeContext& lower) {
     });
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> dense_lowerings() {
-    static constexpr LoweringEntry kLowerings[] = {
-        {graph::OpKind::dense, lower_dense},
-        {graph::OpKind::dense_input_grad, lower_dense_input_grad},
-        {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
-        {graph::OpKind::bias_grad, lower_bias_grad},
-    };
-    return kLowerings;
-}
-
 // Batched matrix products: operands are transposed, and read where views have left them, through their strides.
 
 using graph::MatmulAttrs;
-
-namespace {
 
 /// The same memory with the last two axes exchanged.
 Placed transposed(Placed tensor, bool wanted) {
@@ -401,8 +387,12 @@ void lower_batched_matmul(const NodeContext& lower) {
 
 }  // namespace
 
-std::span<const LoweringEntry> matmul_lowerings() {
+std::span<const LoweringEntry> dense_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::dense, lower_dense},
+        {graph::OpKind::dense_input_grad, lower_dense_input_grad},
+        {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
+        {graph::OpKind::bias_grad, lower_bias_grad},
         {graph::OpKind::batched_matmul, lower_batched_matmul},
     };
     return kLowerings;

@@ -1,6 +1,5 @@
 // Activation functions without a norm before them, channel gates and random scales: own kernels.
 #include "backend/cpu/lower/node_context.h"
-
 #include "backend/cpu/lower/own_conv.h"
 #include "backend/cpu/lower/sums.h"
 #include "cnntrain/base/error.h"

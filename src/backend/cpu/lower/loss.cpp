@@ -67,14 +67,10 @@ void lower_weighted_cross_entropy_grad(const NodeContext& lower, const graph::Mi
     });
 }
 
-}  // namespace
-
 // The loss, its gradient and the counts of correct answers.
 
 using graph::SoftmaxAttrs;
 using graph::ValueId;
-
-namespace {
 
 /// The attributes of the same loss as one of mixed samples.
 graph::MixedTargetsAttrs unmixed(const SoftmaxAttrs& attrs) {
@@ -140,23 +136,10 @@ void lower_top_k_correct(const NodeContext& lower) {
     });
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> loss_lowerings() {
-    static constexpr LoweringEntry kLowerings[] = {
-        {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
-        {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
-        {graph::OpKind::top_k_correct, lower_top_k_correct},
-    };
-    return kLowerings;
-}
-
 // Mixed images and the loss of mixed targets.
 
 using graph::MixedTargetsAttrs;
 using graph::MixImagesAttrs;
-
-namespace {
 
 void lower_mix_images(const NodeContext& lower) {
     const auto& attrs = lower.node.as<MixImagesAttrs>();
@@ -239,8 +222,11 @@ void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
 
 }  // namespace
 
-std::span<const LoweringEntry> mixing_lowerings() {
+std::span<const LoweringEntry> loss_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
+        {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+        {graph::OpKind::top_k_correct, lower_top_k_correct},
         {graph::OpKind::mix_images, lower_mix_images},
         {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},

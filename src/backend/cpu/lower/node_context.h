@@ -42,8 +42,6 @@ std::span<const LoweringEntry> conv_lowerings();
 std::span<const LoweringEntry> dense_lowerings();
 std::span<const LoweringEntry> gate_lowerings();
 std::span<const LoweringEntry> loss_lowerings();
-std::span<const LoweringEntry> matmul_lowerings();
-std::span<const LoweringEntry> mixing_lowerings();
 std::span<const LoweringEntry> norm_lowerings();
 std::span<const LoweringEntry> pointwise_lowerings();
 std::span<const LoweringEntry> proxy_norm_lowerings();

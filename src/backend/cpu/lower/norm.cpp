@@ -3,7 +3,9 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "backend/cpu/kernels/tokens.h"
 #include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/sums.h"
 #include "backend/cpu/run/exchange.h"
@@ -12,6 +14,7 @@
 namespace cnntrain::cpu {
 
 using graph::FoldNormAttrs;
+using graph::LayerNormAttrs;
 using graph::NormAttrs;
 using graph::ValueId;
 
@@ -286,6 +289,127 @@ void lower_fold_norm_bias(const NodeContext& lower) {
                     });
 }
 
+// Layer norm, with the residual addition and dropout before it.
+
+const char* const kRowsReason = "rows of one sweep lie alike";
+
+RowsShape rows_shape(const TensorDesc& desc) {
+    const std::int64_t features = desc.shape.back();
+    return {desc.shape[0], desc.elements() / desc.shape[0] / features, features};
+}
+
+ElementDropout dropout_of(const NodeContext& lower, const LayerNormAttrs& attrs) {
+    return {.active = attrs.keep < 1,
+            .seed = lower.request.runtime.seed,
+            .site = attrs.site,
+            .last_kept = last_word_within(attrs.keep),
+            .factor = static_cast<float>(1 / attrs.keep)};
+}
+
+/// The sum z takes the place of x, which nothing else reads as a rule. Nobody needs z where there is no backward pass.
+void lower_layer_norm(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<LayerNormAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const auto& outputs = lower.node.outputs;
+    const Desc desc = row_major(lower.graph.desc(inputs[0]));
+    const bool keeps_z = attrs.residual && is_read(lower.graph, outputs[3]);
+    const Placed x = lower.values.in_order(inputs[0]);
+    const Placed gamma = lower.values.float_vector(inputs[1]);
+    const Placed beta = lower.values.float_vector(inputs[2]);
+    const Placed residual = attrs.residual ? lower.values.in_order(inputs[3]) : Placed{};
+    const Placed z = keeps_z ? lower.values.define_or_reuse(outputs[3], desc, inputs[0]) : Placed{};
+    const Placed y =
+        keeps_z ? lower.values.define(outputs[0], desc) : lower.values.define_or_reuse(outputs[0], desc, inputs[0]);
+    const Placed mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const Placed variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    const RowsShape shape = rows_shape(lower.graph.desc(inputs[0]));
+    const ElementDropout base = dropout_of(lower, attrs);
+    const auto scratch = lower.steps.scratch_floats(layer_norm_scratch_floats(shape));
+    with_float_type(x.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", present({x, gamma, beta, residual}), present({y, z, mean, variance}),
+                        [=, epsilon = static_cast<float>(attrs.epsilon)](const StepContext& context) {
+                            ElementDropout dropout = base;
+                            dropout.first_sample = context.first_sample;
+                            layer_norm<T>(shape,
+                                          {.x = x.as<T>(),
+                                           .residual = residual ? residual.as<T>() : nullptr,
+                                           .gamma = gamma.as<float>(),
+                                           .beta = beta.as<float>(),
+                                           .y = y.as<T>(),
+                                           .z = z ? z.as<T>() : nullptr,
+                                           .mean = mean.as<float>(),
+                                           .variance = variance.as<float>(),
+                                           .epsilon = epsilon,
+                                           .dropout = dropout},
+                                          scratch());
+                        });
+    });
+}
+
+struct LayerNormGradientOperands {
+    Placed z, gamma, mean, variance, dy, dy2, dz, dx, dgamma, dbeta;
+};
+
+LayerNormGradientOperands place_layer_norm_gradient(const NodeContext& lower, const LayerNormAttrs& attrs) {
+    const auto& inputs = lower.node.inputs;
+    const auto& outputs = lower.node.outputs;
+    LayerNormGradientOperands at;
+    const Desc desc = row_major(lower.graph.desc(inputs[0]));
+    at.z = lower.values.in_order(inputs[0]);
+    at.gamma = lower.values.float_vector(inputs[1]);
+    at.mean = lower.values.operand(inputs[2]);
+    at.variance = lower.values.operand(inputs[3]);
+    at.dy = lower.values.operand_as(inputs[4], desc, kRowsReason);
+    if (attrs.summed_gradient) at.dy2 = lower.values.operand_as(inputs[5], desc, kRowsReason);
+    // Each result overwrites an operand that dies here while there are any.
+    std::vector<ValueId> dying;
+    for (const std::size_t i : {4, 0, 5}) {
+        if (i >= inputs.size() || std::ranges::find(dying, inputs[i]) != dying.end()) continue;
+        if (lower.values.dies_here(inputs[i], desc)) dying.push_back(inputs[i]);
+    }
+    const auto place = [&](ValueId result) {
+        if (dying.empty()) return lower.values.define(result, desc);
+        const ValueId value = dying.back();
+        dying.pop_back();
+        return lower.values.define_over(result, desc, value);
+    };
+    at.dz = place(outputs[0]);
+    if (attrs.keep < 1) at.dx = place(outputs[3]);
+    at.dgamma = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    at.dbeta = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    return at;
+}
+
+void lower_layer_norm_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<LayerNormAttrs>();
+    const LayerNormGradientOperands at = place_layer_norm_gradient(lower, attrs);
+    const RowsShape shape = rows_shape(lower.graph.desc(lower.node.inputs[0]));
+    const ElementDropout base = dropout_of(lower, attrs);
+    const auto scratch = lower.steps.scratch_floats(layer_norm_scratch_floats(shape));
+    with_float_type(at.z.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", present({at.z, at.gamma, at.mean, at.variance, at.dy, at.dy2}),
+                        present({at.dz, at.dx, at.dgamma, at.dbeta}),
+                        [=, epsilon = static_cast<float>(attrs.epsilon)](const StepContext& context) {
+                            ElementDropout dropout = base;
+                            dropout.first_sample = context.first_sample;
+                            layer_norm_grad<T>(shape,
+                                               {.z = at.z.as<T>(),
+                                                .dy = at.dy.as<T>(),
+                                                .dy2 = at.dy2 ? at.dy2.as<T>() : nullptr,
+                                                .gamma = at.gamma.as<float>(),
+                                                .mean = at.mean.as<float>(),
+                                                .variance = at.variance.as<float>(),
+                                                .dz = at.dz.as<T>(),
+                                                .dx = at.dx ? at.dx.as<T>() : nullptr,
+                                                .dgamma = at.dgamma.as<float>(),
+                                                .dbeta = at.dbeta.as<float>(),
+                                                .epsilon = epsilon,
+                                                .dropout = dropout},
+                                               scratch());
+                        });
+    });
+}
+
 }  // namespace
 
 bool is_left_to_norm(const NodeContext& lower, ValueId result) {
@@ -311,6 +435,8 @@ std::span<const LoweringEntry> norm_lowerings() {
         {graph::OpKind::group_norm, lower_group_norm},
         {graph::OpKind::group_norm_inference, lower_norm_inference},
         {graph::OpKind::group_norm_grad, lower_norm_grad},
+        {graph::OpKind::layer_norm, lower_layer_norm},
+        {graph::OpKind::layer_norm_grad, lower_layer_norm_grad},
         {graph::OpKind::fold_norm_weight, lower_fold_norm_weight},
         {graph::OpKind::fold_norm_bias, lower_fold_norm_bias},
     };

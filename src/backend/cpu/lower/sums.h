@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/values.h"
 #include "backend/cpu/run/exchange.h"
 

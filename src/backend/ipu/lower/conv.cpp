@@ -4,7 +4,6 @@
 #include <popnn/Pooling.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 #include <vector>
 
@@ -105,20 +104,7 @@ poplar::Tensor allocate_conv2d(const AllocationContext& context, std::size_t ind
                                                  context.options.convolution("TRAINING_FWD"), &context.plans));
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> conv_lowerings() {
-    static constexpr LoweringEntry kEntries[] = {
-        {OpKind::conv2d, lower_conv2d, allocate_conv2d},
-        {OpKind::conv2d_input_grad, lower_conv2d_input_grad},
-        {OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
-    };
-    return kEntries;
-}
-
-// Pooling by popnn, with channels second, and the parameter-free shortcut.
-
-namespace {
+// Pooling by popnn, with channels second.
 
 popnn::pooling::PoolParams pool_params(const graph::PoolAttrs& attrs, const TensorDesc& x) {
     const std::vector<std::size_t> shape = extents(x.shape);
@@ -166,47 +152,17 @@ void lower_global_average_pool_grad(const NodeContext& node) {
         0, share.expand({1, 1}).broadcast(static_cast<unsigned>(dx[1]), 1).broadcast(static_cast<unsigned>(dx[2]), 2));
 }
 
-/// Zeros in the shape of the node's result.
-poplar::Tensor zeros(const NodeContext& node) {
-    poplar::Tensor tensor =
-        node.device.addVariable(node.output_type(), extents(node.output_desc().shape), node.debug());
-    poputil::mapTensorLinearly(node.device, tensor);
-    popops::zero(node.device, tensor, node.program, node.debug());
-    return tensor;
-}
-
-/// The pixels and channels of the larger image that the smaller one has, too.
-poplar::Tensor kept_part(const graph::ShortcutPadAttrs& attrs, const poplar::Tensor& image, std::size_t channels) {
-    const auto stride = static_cast<unsigned>(attrs.stride);
-    return image.subSample(stride, 1).subSample(stride, 2).slice(0, channels, 3);
-}
-
-void lower_shortcut_pad(const NodeContext& node) {
-    const auto& attrs = node.attrs<graph::ShortcutPadAttrs>();
-    const std::size_t channels = node.input(0).dim(3);
-    const poplar::Tensor y = zeros(node);
-    node.program.add(poplar::program::Copy(kept_part(attrs, node.input(0), channels), y.slice(0, channels, 3)));
-    node.set_output(0, y);
-}
-
-void lower_shortcut_pad_grad(const NodeContext& node) {
-    const auto& attrs = node.attrs<graph::ShortcutPadAttrs>();
-    const poplar::Tensor dx = zeros(node);
-    const std::size_t channels = dx.dim(3);
-    node.program.add(poplar::program::Copy(node.input(0).slice(0, channels, 3), kept_part(attrs, dx, channels)));
-    node.set_output(0, dx);
-}
-
 }  // namespace
 
-std::span<const LoweringEntry> pool_lowerings() {
+std::span<const LoweringEntry> conv_lowerings() {
     static constexpr LoweringEntry kEntries[] = {
+        {OpKind::conv2d, lower_conv2d, allocate_conv2d},
+        {OpKind::conv2d_input_grad, lower_conv2d_input_grad},
+        {OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
         {OpKind::max_pool, lower_max_pool},
         {OpKind::max_pool_grad, lower_max_pool_grad},
         {OpKind::global_average_pool, lower_global_average_pool},
         {OpKind::global_average_pool_grad, lower_global_average_pool_grad},
-        {OpKind::shortcut_pad, lower_shortcut_pad},
-        {OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
     };
     return kEntries;
 }

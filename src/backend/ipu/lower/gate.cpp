@@ -1,4 +1,4 @@
-// Channels scaled by a gate of their own in each sample: squeeze-excite.
+// Activations, and channels scaled by a gate of their own in each sample: squeeze-excite.
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
@@ -8,6 +8,15 @@ namespace cnntrain::ipu {
 namespace {
 
 namespace pe = popops::expr;
+
+void lower_activation(const NodeContext& node) {
+    node.set_output(0, activated(node, node.attrs<graph::ActivationAttrs>().activation, node.input(0)));
+}
+
+void lower_activation_grad(const NodeContext& node) {
+    const graph::Activation activation = node.attrs<graph::ActivationAttrs>().activation;
+    node.set_output(0, times_slope(node, activation, node.input(0), node.input(1)));
+}
 
 /// gate[N,C] in a shape that broadcasts to x[N,H,W,C].
 poplar::Tensor beside_image(const poplar::Tensor& gate) {
@@ -31,19 +40,7 @@ void lower_scale_channels_grad(const NodeContext& node) {
     node.set_output(1, dgate);
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> gate_lowerings() {
-    static constexpr LoweringEntry kEntries[] = {
-        {OpKind::scale_channels, lower_scale_channels},
-        {OpKind::scale_channels_grad, lower_scale_channels_grad},
-    };
-    return kEntries;
-}
-
 // Dropout and drop-connect.
-
-namespace {
 
 void lower_random_scale(const NodeContext& node) {
     const auto& attrs = node.attrs<graph::RandomScaleAttrs>();
@@ -53,8 +50,10 @@ void lower_random_scale(const NodeContext& node) {
 
 }  // namespace
 
-std::span<const LoweringEntry> random_lowerings() {
+std::span<const LoweringEntry> gate_lowerings() {
     static constexpr LoweringEntry kEntries[] = {
+        {OpKind::activation, lower_activation},         {OpKind::activation_grad, lower_activation_grad},
+        {OpKind::scale_channels, lower_scale_channels}, {OpKind::scale_channels_grad, lower_scale_channels_grad},
         {OpKind::random_scale, lower_random_scale},
     };
     return kEntries;

@@ -237,15 +237,6 @@ void lower_top_k_correct(const NodeContext& node) {
 
 }  // namespace
 
-std::span<const LoweringEntry> loss_lowerings() {
-    static constexpr LoweringEntry kEntries[] = {
-        {OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
-        {OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
-        {OpKind::top_k_correct, lower_top_k_correct},
-    };
-    return kEntries;
-}
-
 // Mixup and cutmix: mixed images and the cross entropy with mixed targets.
 
 using graph::MixedTargetsAttrs;
@@ -315,8 +306,11 @@ void lower_mixed_cross_entropy_grad(const NodeContext& node) {
 
 }  // namespace
 
-std::span<const LoweringEntry> mixing_lowerings() {
+std::span<const LoweringEntry> loss_lowerings() {
     static constexpr LoweringEntry kEntries[] = {
+        {OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
+        {OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+        {OpKind::top_k_correct, lower_top_k_correct},
         {OpKind::mix_images, lower_mix_images},
         {OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},

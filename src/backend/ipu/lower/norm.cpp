@@ -219,25 +219,9 @@ template <NormKind kKind> void lower_norm_grad(const NodeContext& node) {
     if (attrs.residual) node.set_output(3, dy);
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> norm_lowerings() {
-    static constexpr LoweringEntry kEntries[] = {
-        {OpKind::batch_norm, lower_norm<NormKind::batch>},
-        {OpKind::batch_norm_inference, lower_norm_inference<NormKind::batch>},
-        {OpKind::batch_norm_grad, lower_norm_grad<NormKind::batch>},
-        {OpKind::group_norm, lower_norm<NormKind::group>},
-        {OpKind::group_norm_inference, lower_norm_inference<NormKind::group>},
-        {OpKind::group_norm_grad, lower_norm_grad<NormKind::group>},
-    };
-    return kEntries;
-}
-
 // Layer norm after the residual addition and dropout of its sublayer, and its gradient.
 
 using graph::LayerNormAttrs;
-
-namespace {
 
 /// The input of the normalisation: x, or random_scale(x) + residual.
 poplar::Tensor normalised_sum(const NodeContext& node) {
@@ -278,19 +262,7 @@ void lower_layer_norm_grad(const NodeContext& node) {
     if (attrs.keep < 1) node.set_output(3, randomly_scaled(node, attrs.site, attrs.keep, dz));
 }
 
-}  // namespace
-
-std::span<const LoweringEntry> layer_norm_lowerings() {
-    static constexpr LoweringEntry kEntries[] = {
-        {OpKind::layer_norm, lower_layer_norm},
-        {OpKind::layer_norm_grad, lower_layer_norm_grad},
-    };
-    return kEntries;
-}
-
 // Moving statistics of a batch norm, folded into the convolution before it.
-
-namespace {
 
 namespace pe = popops::expr;
 
@@ -317,8 +289,16 @@ void lower_fold_norm_bias(const NodeContext& node) {
 
 }  // namespace
 
-std::span<const LoweringEntry> fold_lowerings() {
+std::span<const LoweringEntry> norm_lowerings() {
     static constexpr LoweringEntry kEntries[] = {
+        {OpKind::batch_norm, lower_norm<NormKind::batch>},
+        {OpKind::batch_norm_inference, lower_norm_inference<NormKind::batch>},
+        {OpKind::batch_norm_grad, lower_norm_grad<NormKind::batch>},
+        {OpKind::group_norm, lower_norm<NormKind::group>},
+        {OpKind::group_norm_inference, lower_norm_inference<NormKind::group>},
+        {OpKind::group_norm_grad, lower_norm_grad<NormKind::group>},
+        {OpKind::layer_norm, lower_layer_norm},
+        {OpKind::layer_norm_grad, lower_layer_norm_grad},
         {OpKind::fold_norm_weight, lower_fold_norm_weight},
         {OpKind::fold_norm_bias, lower_fold_norm_bias},
     };

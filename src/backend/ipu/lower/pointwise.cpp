@@ -1,5 +1,7 @@
-// Element by element: constants, scaling, casts, sums, activations, image normalisation.
+// Element by element: constants, scaling, casts, sums, image normalisation; the parameter-free shortcut.
 #include <popops/ElementWise.hpp>
+#include <popops/Zero.hpp>
+#include <poputil/TileMapping.hpp>
 #include <vector>
 
 #include "backend/ipu/lower/support.h"
@@ -28,15 +30,6 @@ void lower_add(const NodeContext& node) {
     node.set_output(0, popops::add(node.device, node.input(0), node.input(1), node.program, node.debug()));
 }
 
-void lower_activation(const NodeContext& node) {
-    node.set_output(0, activated(node, node.attrs<graph::ActivationAttrs>().activation, node.input(0)));
-}
-
-void lower_activation_grad(const NodeContext& node) {
-    const graph::Activation activation = node.attrs<graph::ActivationAttrs>().activation;
-    node.set_output(0, times_slope(node, activation, node.input(0), node.input(1)));
-}
-
 void lower_normalise_image(const NodeContext& node) {
     namespace pe = popops::expr;
     const auto& attrs = node.attrs<graph::NormaliseImageAttrs>();
@@ -54,6 +47,37 @@ void lower_normalise_image(const NodeContext& node) {
     node.set_output(0, node.cast(y, node.output_type()));
 }
 
+/// Zeros in the shape of the node's result.
+poplar::Tensor zeros(const NodeContext& node) {
+    poplar::Tensor tensor =
+        node.device.addVariable(node.output_type(), extents(node.output_desc().shape), node.debug());
+    poputil::mapTensorLinearly(node.device, tensor);
+    popops::zero(node.device, tensor, node.program, node.debug());
+    return tensor;
+}
+
+/// The pixels and channels of the larger image that the smaller one has, too.
+poplar::Tensor kept_part(const graph::ShortcutPadAttrs& attrs, const poplar::Tensor& image, std::size_t channels) {
+    const auto stride = static_cast<unsigned>(attrs.stride);
+    return image.subSample(stride, 1).subSample(stride, 2).slice(0, channels, 3);
+}
+
+void lower_shortcut_pad(const NodeContext& node) {
+    const auto& attrs = node.attrs<graph::ShortcutPadAttrs>();
+    const std::size_t channels = node.input(0).dim(3);
+    const poplar::Tensor y = zeros(node);
+    node.program.add(poplar::program::Copy(kept_part(attrs, node.input(0), channels), y.slice(0, channels, 3)));
+    node.set_output(0, y);
+}
+
+void lower_shortcut_pad_grad(const NodeContext& node) {
+    const auto& attrs = node.attrs<graph::ShortcutPadAttrs>();
+    const poplar::Tensor dx = zeros(node);
+    const std::size_t channels = dx.dim(3);
+    node.program.add(poplar::program::Copy(node.input(0).slice(0, channels, 3), kept_part(attrs, dx, channels)));
+    node.set_output(0, dx);
+}
+
 }  // namespace
 
 std::span<const LoweringEntry> pointwise_lowerings() {
@@ -62,9 +86,9 @@ std::span<const LoweringEntry> pointwise_lowerings() {
         {OpKind::scale, lower_scale},
         {OpKind::cast, lower_cast},
         {OpKind::add, lower_add},
-        {OpKind::activation, lower_activation},
-        {OpKind::activation_grad, lower_activation_grad},
         {OpKind::normalise_image, lower_normalise_image},
+        {OpKind::shortcut_pad, lower_shortcut_pad},
+        {OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
     };
     return kEntries;
 }

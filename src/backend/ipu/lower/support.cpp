@@ -19,9 +19,8 @@ namespace {
 using Family = std::span<const LoweringEntry> (*)();
 
 constexpr Family kFamilies[] = {
-    attention_lowerings, conv_lowerings,   dense_lowerings,  fold_lowerings,      gate_lowerings, layer_norm_lowerings,
-    loss_lowerings,      mixing_lowerings, norm_lowerings,   pointwise_lowerings, pool_lowerings, proxy_norm_lowerings,
-    random_lowerings,    token_lowerings,  update_lowerings, view_lowerings,
+    attention_lowerings, conv_lowerings,       dense_lowerings, gate_lowerings,   loss_lowerings, norm_lowerings,
+    pointwise_lowerings, proxy_norm_lowerings, token_lowerings, update_lowerings, view_lowerings,
 };
 
 }  // namespace
