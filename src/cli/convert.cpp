@@ -122,12 +122,8 @@ std::string target_file(const std::string& to) {
     return to + (to.ends_with('/') ? "" : "/") + "model.safetensors";
 }
 
-}  // namespace
-
 // `cnntrain convert`: converts BERT checkpoints from and to Hugging Face's layout, and other programs' files of weights
 // to safetensors.
-
-namespace {
 
 using weights::BertArguments;
 using weights::BertConfig;

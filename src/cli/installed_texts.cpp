@@ -402,9 +402,6 @@ std::string completion_script(std::string_view shell, const std::vector<CommandP
 
 namespace {
 
-using options::Arity;
-using options::HelpRow;
-
 constexpr std::string_view kProgramText = "cnntrain";
 constexpr std::string_view kTopics = "cnntrain-topics";
 

@@ -115,11 +115,7 @@ plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::Wor
     return plan;
 }
 
-}  // namespace
-
 // `cnntrain plan`: draws the pipeline of a training command line, or predicts its speed on several processes.
-
-namespace {
 
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> flags = {

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kLongest = 1 << 20;  // of an axis: the options' limit
+constexpr std::int64_t kLongestAxis = 1 << 20;  // of an axis: the options' limit
 constexpr std::int64_t kMostClasses = 100'000;
 constexpr const char* kOwn = "cnntrain";  // the object with what transformers does not read
 
@@ -107,11 +107,11 @@ public:
         if (!value->is_boolean()) fail_value(key);
         return value->get<bool>();
     }
-    /// A length from 1 to kLongest; 0 if there is none.
+    /// A length from 1 to kLongestAxis; 0 if there is none.
     std::int64_t length(const char* key) const {
         const json* const value = find(key);
         if (value == nullptr) return 0;
-        if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLongest || *value == 0) fail_value(key);
+        if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLongestAxis || *value == 0) fail_value(key);
         return value->get<std::int64_t>();
     }
     /// A number from 0 to 1, with `below_one` less than 1; `otherwise` if there is none.

@@ -22,8 +22,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // elements of any type
-constexpr std::uint64_t kLongestHeader = 100'000'000;                         // the format's own limit
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max() / 8;  // elements of any type
+constexpr std::uint64_t kLongestHeader = 100'000'000;                                 // the format's own limit
 constexpr double kLongestRun = 1e15;  // iterations or epochs; exact in float64, and sums of them do not overflow
 
 struct TensorEntry {
@@ -210,10 +210,11 @@ private:
         Shape shape;
         std::int64_t elements = 1;
         for (std::size_t i = 0; good && i < value.size(); ++i) {
-            good = value[i].is_number_unsigned() && value[i].get<std::uint64_t>() <= static_cast<std::uint64_t>(kMost);
+            good = value[i].is_number_unsigned() &&
+                   value[i].get<std::uint64_t>() <= static_cast<std::uint64_t>(kMostElements);
             if (!good) break;
             shape.push_back(value[i].get<std::int64_t>());
-            good = shape.back() == 0 || elements <= kMost / shape.back();
+            good = shape.back() == 0 || elements <= kMostElements / shape.back();
             elements = good ? elements * shape.back() : 0;
         }
         if (!good) fail("tensor '" + name + "' has the impossible shape " + value.dump());
@@ -317,11 +318,7 @@ Checkpoint load_weights(const FileSystem& files, const std::string& path, Edited
     return checkpoint;
 }
 
-namespace {
-
-using nlohmann::json;
-
-}  // namespace
+namespace {}  // namespace
 
 void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
     if (!names.empty()) metadata[kClassesKey] = json(names).dump();

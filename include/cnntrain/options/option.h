@@ -126,7 +126,7 @@ Value value_of(const std::map<std::int64_t, double>& member);
 
 template <typename Enum> std::vector<std::string_view> choices_of() {
     constexpr auto kNames = spellings(Enum{});
-    return {kNames.begin(), kAll.end()};
+    return {kNames.begin(), kNames.end()};
 }
 
 template <typename T> struct WithoutOptional { using Type = T; };

@@ -138,8 +138,6 @@ void gather_shards(poplar::Graph& device, const poplar::Tensor& shard, const pop
     program.add(Copy(all.flatten().slice(0, whole.numElements()), whole.flatten()));
 }
 
-using poplar::program::Copy;
-
 namespace {
 
 /// Site and number of samples of a node that draws random numbers.

@@ -255,8 +255,6 @@ std::string class_table_rows(const metrics::ValidationRow& row, const ClassCount
 
 namespace {
 
-using nlohmann::json;
-
 constexpr std::int64_t kMostInBatch = 32;
 constexpr std::int64_t kGuesses = 3;
 constexpr std::int64_t kPictureSide = 128;

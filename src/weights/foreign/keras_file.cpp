@@ -41,9 +41,9 @@ struct KerasPlace {
 };
 
 /// A group or data set with its content.
-struct Node {
+struct KerasNode {
     Hdf5Object object;
-    std::map<std::string, Node> members;
+    std::map<std::string, KerasNode> members;
 };
 
 /// Variables of Keras 3's layers in their order. Files of it have numbers instead of names.
@@ -100,7 +100,7 @@ std::string legacy_name(std::string path) {
 class KerasWalk {
 public:
     explicit KerasWalk(FileSlice bytes) : file_(bytes), paths_(bytes.path(), bytes.size()) {
-        Node root;
+        KerasNode root;
         read(file_.root(), "", 0, root);
         collect(root, "", "", "");
     }
@@ -131,7 +131,7 @@ private:
         return path.empty() ? member : path + "/" + member;
     }
 
-    void read(std::uint64_t address, const std::string& path, int depth, Node& into) {
+    void read(std::uint64_t address, const std::string& path, int depth, KerasNode& into) {
         constexpr int kDeepest = 32;
         constexpr std::size_t kLongestPath = 4096;
         if (depth > kDeepest || path.size() > kLongestPath)
@@ -148,7 +148,7 @@ private:
     }
 
     /// Keras 3 names the group of a layer after its class, and its group "vars" says the layer's own name.
-    static std::string layer_name(const std::string& group, const Node& node) {
+    static std::string layer_name(const std::string& group, const KerasNode& node) {
         const auto variables = node.members.find("vars");
         if (variables == node.members.end()) return group;
         const auto own = variables->second.object.texts.find("name");
@@ -158,7 +158,7 @@ private:
     }
 
     /// `layers`: names of the layers around the node. `group`: the group that contains it.
-    void collect(const Node& node, const std::string& path, const std::string& layers, const std::string& group) {
+    void collect(const KerasNode& node, const std::string& path, const std::string& layers, const std::string& group) {
         for (const auto& [member, child] : node.members) {
             const std::string child_path = below(path, member);
             if (member == "vars") {
@@ -175,7 +175,7 @@ private:
         }
     }
 
-    void found(const Node& node, const std::string& path, const std::string& name) {
+    void found(const KerasNode& node, const std::string& path, const std::string& name) {
         if (node.object.dataset) found_.push_back({path, name, *node.object.dataset, node.object.texts});
     }
 

@@ -1,4 +1,6 @@
 // Parts of a tensor: placed into a whole tensor that is zero elsewhere, or summed.
+#include "backend/cpu/kernels/targets.h"  // before all of Highway
+
 #include <hwy/targets.h>
 
 #include <array>
@@ -7,7 +9,6 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/parallel.h"
-#include "backend/cpu/kernels/targets.h"
 
 namespace cnntrain::cpu {
 

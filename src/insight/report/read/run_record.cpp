@@ -354,8 +354,6 @@ LogFacts read_log(std::string_view text) {
     return facts;
 }
 
-using nlohmann::json;
-
 constexpr const char* kDataKey = "data";  // of a checkpoint's metadata: what the data come from
 
 /// The text of a file in the folder; "" and a note if it is not there or cannot be read.
