@@ -88,7 +88,7 @@ public:
 
     std::int64_t count() const override { return dataset_->size(); }
     data::Origin origin() const override { return dataset_->origin(); }
-    std::string describe(std::int64_t index) const override { return dataset_->describe(index); }
+    std::string describe(std::int64_t index) const override { return dataset_->place(index).text; }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override {
         return data::batch_fields(dataset_->fields(), completed({.micro_batch = micro_batch}));
     }

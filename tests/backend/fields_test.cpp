@@ -58,10 +58,10 @@ public:
     }
     SampleState read(std::int64_t index, data::SamplePosition, SampleView out, data::Workspace&) const override {
         const bool undecodable = damaged_ && index % 3 == 1;
-        write(undecodable ? Sample{} : sample_of(index), out);
+        write(undecodable || index == data::kPaddingSample ? Sample{} : sample_of(index), out);
+        if (index == data::kPaddingSample) return SampleState::padding;
         return undecodable ? SampleState::undecodable : SampleState::counted;
     }
-    void pad(SampleView out) const override { write({}, out); }
 
 private:
     static void write(const Sample& sample, SampleView out) {

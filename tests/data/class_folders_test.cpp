@@ -123,7 +123,7 @@ TEST_F(Photos, UndecodableImagesAreReplacedInTrainingAndLeftOutOfValidation) {
     const ClassFolders training = open(Split::train, {.image_size = kSide, .on_bad_image = OnBadImage::replace});
     testing::internal::CaptureStderr();
     EXPECT_EQ(read_sample(training, 1).image, read_sample(training, 2).image);
-    EXPECT_EQ(training.damaged(), 1);
+    EXPECT_EQ(training.state().damaged, 1);
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(folder_ / "train/ant/m.jpg"));
 
     const ClassFolders validation =
@@ -142,8 +142,8 @@ TEST_F(Photos, ThoseThatVanishAreHandledAsUndecodableOnes) {
     const ClassFolders validation =
         open(Split::validation, {.image_size = kSide, .on_bad_image = OnBadImage::leave_out});
     const ClassFolders strict = open(Split::train);
-    const std::string gone = static_cast<const Dataset&>(training).describe(0);
-    const std::string piped = static_cast<const Dataset&>(validation).describe(0);
+    const std::string gone = static_cast<const Dataset&>(training).place(0).text;
+    const std::string piped = static_cast<const Dataset&>(validation).place(0).text;
     std::filesystem::remove(gone);
     testing::internal::CaptureStderr();
     EXPECT_EQ(read_sample(training, 0).image, read_sample(training, 1).image);
@@ -151,8 +151,8 @@ TEST_F(Photos, ThoseThatVanishAreHandledAsUndecodableOnes) {
     ASSERT_EQ(::mkfifo(piped.c_str(), 0600), 0);
     EXPECT_EQ(read_sample(validation, 0).state, SampleState::undecodable);
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(gone));
-    EXPECT_EQ(training.damaged(), 1);
-    EXPECT_EQ(validation.damaged(), 1);
+    EXPECT_EQ(training.state().damaged, 1);
+    EXPECT_EQ(validation.state().damaged, 1);
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read_sample(strict, 0); }), HasSubstr(gone));
 }
 

@@ -171,10 +171,10 @@ TEST_F(ImagenetRecords, UndecodableImagesAreReplacedInTraining) {
     const std::vector<float> replaced = read(data, 1, {5, 77}, &label);
     EXPECT_EQ(label, 3);
     EXPECT_EQ(replaced, read(data, 3, {5, 77}));  // with the position's own crop and flip
-    EXPECT_EQ(data.damaged(), 2);
+    EXPECT_EQ(data.state().damaged, 2);
     read(data, 2, {}, &label);
     EXPECT_EQ(label, 3);
-    EXPECT_EQ(data.damaged(), 2) << "the one that was met before";
+    EXPECT_EQ(data.state().damaged, 2) << "the one that was met before";
     read(data, 0, {}, &label);
     EXPECT_EQ(label, 0);
 
@@ -191,7 +191,7 @@ TEST_F(ImagenetRecords, UndecodableImagesAreLeftOutOfValidation) {
     EXPECT_EQ(label, kLeftOut);
     read(data, 1, {}, &label);
     EXPECT_EQ(label, 3);
-    EXPECT_EQ(data.damaged(), 1);
+    EXPECT_EQ(data.state().damaged, 1);
 }
 
 TEST_F(ImagenetRecords, DamagedRecordsAreErrorsWhateverIsDoneWithImages) {
@@ -248,7 +248,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/a.jpg", "oops");
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
-    EXPECT_EQ(images.damaged(), 1);
+    EXPECT_EQ(images.state().damaged, 1);
     const ImageFolder strict({folder_.path()}, {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }), AllOf(HasSubstr("a.jpg"), HasSubstr("JPEG")));
     EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder({folder_ / "nowhere"}, {.image_size = kSide}, {}); }),

@@ -263,7 +263,7 @@ TEST_F(LabelledTexts, ALargeVocabularyAndManyRowsInAnyNumberOfThreads) {
     const auto alone = open_labelled_text(settings_, 1, {}, files_);
     for (std::int64_t i = 0; i < data->size(); ++i)
         ASSERT_EQ(first_token(*alone, i), first_token(*data, i));
-    EXPECT_THAT(data->memory_bytes(), Gt(3000u * (3 * 4 + 8 + 4 + 4)));
+    EXPECT_THAT(data->state().memory_bytes, Gt(3000u * (3 * 4 + 8 + 4 + 4)));
 }
 
 TEST_F(LabelledTexts, PartsHaveEveryClassInTheSameShare) {
@@ -316,7 +316,10 @@ TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
 
 TEST_F(LabelledTexts, PaddingOfASweepCountsForNothing) {
     const auto data = open("a\tx\nb\ty\nc\tx\n");
-    const Sample padding = filled(*data, [&](SampleView view) { data->pad(view); });
+    const Sample padding = filled(*data, [&](SampleView view) {
+        Workspace workspace;
+        EXPECT_EQ(data->read(kPaddingSample, {}, view, workspace), SampleState::padding);
+    });
     EXPECT_EQ(padding.label, kNoLabel);
     EXPECT_THAT(padding.mask, ElementsAre(1, 0, 0, 0, 0, 0, 0, 0)) << "attention sees one token";
     LoaderSettings how;

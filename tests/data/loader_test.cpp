@@ -28,6 +28,10 @@ public:
     std::int64_t size() const override { return size_; }
     std::vector<Field> fields() const override { return image_fields({DType::u8, {2, 2, 1}}); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const override {
+        if (index == kPaddingSample) {
+            write(out, {}, kNoLabel);
+            return SampleState::padding;
+        }
         ++reads;
         if (slow) std::this_thread::sleep_for(std::chrono::microseconds(50 * (index % 7)));
         if (undecodable.contains(index)) {
@@ -41,7 +45,6 @@ public:
         write(out, values, static_cast<std::int32_t>(index));
         return SampleState::counted;
     }
-    void pad(SampleView out) const override { write(out, {}, kNoLabel); }
     void will_need(std::int64_t index) const noexcept override {
         const std::lock_guard lock(mutex);
         announced.push_back(index);
@@ -111,7 +114,6 @@ public:
         blocked.wait(true);
         return SampleState::counted;
     }
-    void pad(SampleView) const override {}
     mutable std::atomic<bool> blocked = true;
 };
 

@@ -268,6 +268,11 @@ public:
     std::int64_t size() const override { return 11; }
     std::vector<Field> fields() const override { return image_fields({DType::f32, {4, 4, 3}}); }
     SampleState read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const override {
+        if (index == kPaddingSample) {
+            std::memset(out[0].data(), 0, out[0].size());
+            std::memset(out[1].data(), 0xFF, out[1].size());  // -1
+            return SampleState::padding;
+        }
         std::vector<float> values(48);
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = static_cast<float>(index) + static_cast<float>(i) / 64;
@@ -275,10 +280,6 @@ public:
         const auto label = static_cast<std::int32_t>(index);
         std::memcpy(out[1].data(), &label, sizeof label);
         return SampleState::counted;
-    }
-    void pad(SampleView out) const override {
-        std::memset(out[0].data(), 0, out[0].size());
-        std::memset(out[1].data(), 0xFF, out[1].size());  // -1
     }
 };
 

@@ -201,7 +201,7 @@ TEST_F(PackedSequences, OrdinaryFilesArePackedWhenTheyAreOpened) {
     EXPECT_LT(rows->size(), std::ssize(sequences));
     EXPECT_EQ(in_rows(*rows), sequences);
     EXPECT_EQ(rows->origin().samples, rows->size());
-    EXPECT_THAT(rows->describe(0), AllOf(HasSubstr("out.tfrecord, record 0"), HasSubstr(" more")));
+    EXPECT_THAT(rows->place(0).text, AllOf(HasSubstr("out.tfrecord, record 0"), HasSubstr(" more")));
     const auto same = open(true, 1);
     ASSERT_EQ(same->size(), rows->size());
     for (std::int64_t i = 0; i < rows->size(); ++i)
@@ -279,7 +279,8 @@ TEST_F(PackedSequences, ARowOfPaddingCountsForNothing) {
     std::vector<std::span<std::byte>> views;
     for (const Field& field : rows->fields())
         views.emplace_back(bytes.emplace_back(field.desc.bytes(), std::byte{0xee}));
-    rows->pad(views);
+    Workspace workspace;
+    EXPECT_EQ(rows->read(kPaddingSample, {}, views, workspace), SampleState::padding);
     for (const auto& field : bytes)
         EXPECT_EQ(std::ranges::count(field, std::byte{0}), std::ssize(field));
 }

@@ -332,7 +332,8 @@ TEST_F(Pretraining, PaddingCountsForNothing) {
         settings.generated = true;
         const auto data = open(settings);
         const Sample sample(data->fields());
-        data->pad(sample.view());
+        Workspace workspace;
+        EXPECT_EQ(data->read(kPaddingSample, {}, sample.view(), workspace), SampleState::padding);
         EXPECT_THAT(sample.of<float>("masked_lm_weights"), Each(0));
         EXPECT_THAT(sample.of("next_sentence_labels"), ElementsAre(kNoSentenceLabel));
         EXPECT_THAT(sample.of("input_ids"), Each(0));

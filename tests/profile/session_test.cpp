@@ -57,7 +57,6 @@ public:
         std::memcpy(out[1].data(), &label, sizeof(label));
         return data::SampleState::counted;
     }
-    void pad(data::SampleView) const override {}
 
 private:
     /// Seconds of a pause, which takes longer where other programs run.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -98,39 +99,45 @@ struct Workspace {
     std::int64_t stored_pixels = 0;  // of the image files that were opened
 };
 
+/// In place of a sample's number: a padding sample, which fills the last batch of a sweep over the data.
+inline constexpr std::int64_t kPaddingSample = -1;
+
 enum class SampleState : std::uint8_t {
     counted,
-    undecodable,  // left out: its fields are set to values that do not count
+    padding,      // its fields are set to values that do not count
+    undecodable,  // left out: likewise
+};
+
+/// The place of a sample.
+struct SamplePlace {
+    std::string text;       // for messages and lists: a file, or a file and a record
+    std::string file = {};  // relative to the data folder, for results; "" if samples have no files of their own
+};
+
+struct DatasetState {
+    std::uint64_t memory_bytes = 0;      // shared by all readers
+    std::int64_t damaged = 0;            // samples met so far, whether replaced or left out
+    std::string_view unused_files = {};  // a table of the files among the data that are not used; "" if there are none
 };
 
 class Dataset {
 public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
-    /// May look at some of the files again. By default, data sets are distinguished by size only.
-    virtual Origin origin() const { return {.samples = size()}; }
     /// Fields of one sample; they do not change.
     virtual std::vector<Field> fields() const = 0;
-    /// Writes the fields of sample `index` (0..size-1). The result depends only on the arguments. Error(data) names the
-    /// file, the record and the problem.
+    /// Writes the fields of sample `index` (0..size-1, or kPaddingSample). The result depends only on the arguments.
+    /// Error(data) names the file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
-    /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
-    virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;
-    /// The place of a sample, as messages and lists name it: a file, or a file and a record.
-    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
-    /// The file of a sample, relative to the data folder, for results; "" if samples have no files of their own.
-    virtual std::string name(std::int64_t /*index*/) const { return {}; }
-    /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
-    virtual void pad(SampleView out) const = 0;
-    /// A table of the files among the data that are not used; "" if there are none.
-    virtual std::string unused_files() const { return ""; }
     /// Hint that the sample will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
-    /// Memory shared by all readers.
-    virtual std::uint64_t memory_bytes() const { return 0; }
-    /// Number of damaged samples met so far, whether replaced or left out.
-    virtual std::int64_t damaged() const { return 0; }
+    /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
+    virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;
+    virtual SamplePlace place(std::int64_t index) const { return {"sample " + std::to_string(index)}; }
+    /// May look at some of the files again. By default, data sets are distinguished by size only.
+    virtual Origin origin() const { return {.samples = size()}; }
+    virtual DatasetState state() const { return {}; }
 };
 
 }  // namespace cnntrain::data

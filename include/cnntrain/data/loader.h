@@ -149,7 +149,7 @@ public:
     /// Number of samples counted in the files; for generated and synthetic data, the published count.
     std::int64_t count() const override { return samples_; }
     Origin origin() const override;
-    std::string unused_files() const override { return dataset_ ? dataset_->unused_files() : ""; }
+    std::string unused_files() const override { return std::string(dataset_ ? dataset_->state().unused_files : ""); }
     /// The number of images of each class 0..classes-1, for real data. Of TFRecords, it reads all.
     std::vector<std::int64_t> class_sizes(std::int64_t classes) const;
     std::string describe(std::int64_t index) const override;  // Dataset::describe()

@@ -75,8 +75,7 @@ public:
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
     std::vector<Field> fields() const override;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    std::int64_t damaged() const override;
+    DatasetState state() const override;
 
 private:
     class Images;
@@ -162,12 +161,11 @@ public:
     std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
     std::vector<Field> fields() const override;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    std::uint64_t memory_bytes() const override;
+    /// The file, and the row's number in it, from 1.
+    SamplePlace place(std::int64_t index) const override;
     /// The file and its vocabulary.
     Origin origin() const override;
-    /// The file, and the row's number in it, from 1.
-    std::string describe(std::int64_t index) const override;
+    DatasetState state() const override;
 
 private:
     std::shared_ptr<const LabelledTokens> tokens_;

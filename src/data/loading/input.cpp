@@ -186,7 +186,7 @@ InputData::InputData(const InputSettings& settings, Split split) : settings_(set
 std::vector<std::string> InputData::names() const {
     std::vector<std::string> names;
     for (std::int64_t i = 0; dataset_ && i < dataset_->size(); ++i) {
-        names.push_back(dataset_->name(i));
+        names.push_back(dataset_->place(i).file);
         if (names.back().empty()) return {};
     }
     return names;
@@ -223,7 +223,7 @@ std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
 }
 
 std::string InputData::describe(std::int64_t index) const {
-    return dataset_ ? dataset_->describe(index) : "sample " + std::to_string(index);
+    return dataset_ ? dataset_->place(index).text : "sample " + std::to_string(index);
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {

@@ -25,10 +25,8 @@ namespace cnntrain::data {
 
 // Maps the positions of a stream to samples of a data set.
 
-constexpr std::int64_t kPaddingRecord = -1;
-
 struct PlannedSample {
-    std::int64_t record = kPaddingRecord;
+    std::int64_t record = kPaddingSample;
     SamplePosition position;
 };
 
@@ -396,7 +394,7 @@ void Loader::Ring::transform(Slot& slot) const {
 /// Announces the records of the batch after the one being filled, so that the disk works while processors decode.
 void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
     for (const PlannedSample& sample : next) {
-        if (sample.record != kPaddingRecord) dataset_->will_need(sample.record);
+        if (sample.record != kPaddingSample) dataset_->will_need(sample.record);
     }
     next.clear();
 }
@@ -409,10 +407,6 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, std::vector<std::sp
         for (std::size_t field = 0; field < view.size(); ++field)
             view[field] = claim.slot->filled[field].subspan(at * sample_bytes_[field], sample_bytes_[field]);
         const PlannedSample& sample = claim.slot->plan[at];
-        if (sample.record == kPaddingRecord) {
-            dataset_->pad(view);
-            continue;
-        }
         try {
             const SampleState state = dataset_->read(sample.record, sample.position, view, workspace);
             if (state == SampleState::undecodable) ++outcome.left_out;
@@ -448,7 +442,7 @@ Batch Loader::Ring::next() {
     slot->state = SlotState::leased;
     ++delivered_;
     const auto valid = std::count_if(slot->plan.begin(), slot->plan.end(),
-                                     [](const PlannedSample& sample) { return sample.record != kPaddingRecord; }) -
+                                     [](const PlannedSample& sample) { return sample.record != kPaddingSample; }) -
                        slot->left_out;
     stats_.images += valid;
     stats_.left_out += slot->left_out;
@@ -469,8 +463,9 @@ void Loader::Ring::release(std::size_t slot) noexcept {
 StreamStats Loader::Ring::stats() const {
     const std::lock_guard lock(mutex_);
     StreamStats stats = stats_;
-    stats.damaged = dataset_->damaged();
-    stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
+    const DatasetState state = dataset_->state();
+    stats.damaged = state.damaged;
+    stats.dataset_bytes = state.memory_bytes + planner_.held_bytes();
     return stats;
 }
 

@@ -103,12 +103,8 @@ std::vector<Field> Cifar::fields() const {
     return image_fields({settings_.dtype, {kSide, kSide, 3}});
 }
 
-void Cifar::pad(SampleView out) const {
-    store_nothing(kNoLabel, out);
-}
-
-std::uint64_t Cifar::memory_bytes() const {
-    return static_cast<std::uint64_t>(size_) * layout_.record_bytes;
+DatasetState Cifar::state() const {
+    return {.memory_bytes = static_cast<std::uint64_t>(size_) * layout_.record_bytes};
 }
 
 Origin Cifar::origin() const {
@@ -125,9 +121,9 @@ std::int32_t Cifar::label(std::int64_t index, Workspace& /*workspace*/) const {
     return record(index)[layout_.label_bytes - 1];
 }
 
-std::string Cifar::describe(std::int64_t index) const {
+SamplePlace Cifar::place(std::int64_t index) const {
     for (const OriginPart& part : parts_) {
-        if (index < part.samples) return part.name + ", record " + std::to_string(index);
+        if (index < part.samples) return {part.name + ", record " + std::to_string(index)};
         index -= part.samples;
     }
     throw Error(ErrorKind::internal, "CIFAR has no such sample");
@@ -147,6 +143,10 @@ std::span<const std::uint8_t> Cifar::changed_planes(std::span<const std::uint8_t
 }
 
 SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+    if (index == kPaddingSample) {
+        store_nothing(kNoLabel, out);
+        return SampleState::padding;
+    }
     std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
     if (settings_.augment && augmenter_.changes_levels()) planes = changed_planes(planes, position, workspace);
     const std::array<float, 256> value = standardisation_table(planes);

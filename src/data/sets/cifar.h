@@ -53,10 +53,9 @@ public:
     std::vector<Field> fields() const override;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     std::int32_t label(std::int64_t index, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    std::uint64_t memory_bytes() const override;
+    SamplePlace place(std::int64_t index) const override;
     Origin origin() const override;
-    std::string describe(std::int64_t index) const override;
+    DatasetState state() const override;
 
 private:
     const std::uint8_t* record(std::int64_t index) const;

@@ -36,6 +36,7 @@ ClassFolders::ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, 
     } else {
         check_validation_photos(*photos_);
     }
+    if (!photos_->unused.empty()) unused_files_ = unused_csv(photos_->unused);
 }
 
 /// Reads the sizes of some files only: a million would take minutes on a network's disk.
@@ -57,10 +58,6 @@ Origin ClassFolders::origin() const {
         if (!failed) part.bytes += bytes;
     }
     return origin;
-}
-
-std::string ClassFolders::unused_files() const {
-    return photos_->unused.empty() ? "" : unused_csv(photos_->unused);
 }
 
 EncodedImages::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
@@ -150,12 +147,13 @@ public:
           labels_(std::move(labels)) {}
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
+    DatasetState state() const override { return {.damaged = damaged()}; }
 
 private:
     Image load(std::int64_t index, Workspace& workspace) const override {
         return file_image(file_of(index), labels_[static_cast<std::size_t>(index)], workspace);
     }
-    std::string describe(std::int64_t index) const override { return file_of(index); }
+    SamplePlace place(std::int64_t index) const override { return {file_of(index)}; }
     std::string file_of(std::int64_t index) const override {
         return (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
     }
@@ -303,16 +301,12 @@ ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSetti
 
 ImageFolder::~ImageFolder() = default;
 
-std::int64_t ImageFolder::damaged() const {
-    return images_->damaged();
+DatasetState ImageFolder::state() const {
+    return images_->state();
 }
 
 std::vector<Field> ImageFolder::fields() const {
     return images_->fields();
-}
-
-void ImageFolder::pad(SampleView out) const {
-    images_->pad(out);
 }
 
 SampleState ImageFolder::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {

@@ -65,12 +65,12 @@ std::vector<Field> EncodedImages::fields() const {
     return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
 }
 
-void EncodedImages::pad(SampleView out) const {
-    store_nothing(kNoLabel, out);
-}
-
 SampleState EncodedImages::read(std::int64_t index, SamplePosition position, SampleView out,
                                 Workspace& workspace) const {
+    if (index == kPaddingSample) {
+        store_nothing(kNoLabel, out);
+        return SampleState::padding;
+    }
     for (int replacements = 0;; ++replacements) {
         const std::int64_t number = (index + replacements) % size();
         const Image image = load(number, workspace);
@@ -80,7 +80,7 @@ SampleState EncodedImages::read(std::int64_t index, SamplePosition position, Sam
             store_label(image.label, out);
             return SampleState::counted;
         } catch (const Error& bad) {
-            const Error error = bad.within(describe(number));
+            const Error error = bad.within(place(number).text);
             if (bad.kind() != ErrorKind::data || settings_.on_bad_image == OnBadImage::stop) throw error;
             const bool replace = settings_.on_bad_image == OnBadImage::replace;
             damage_.add(

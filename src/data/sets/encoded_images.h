@@ -81,8 +81,6 @@ public:
     std::vector<Field> fields() const final;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const final;
     std::int32_t label(std::int64_t index, Workspace& workspace) const override { return load(index, workspace).label; }
-    void pad(SampleView out) const final;
-    std::int64_t damaged() const final { return damage_.count(); }
 
 protected:
     struct Image {
@@ -105,8 +103,9 @@ protected:
 
     /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
-    std::string describe(std::int64_t index) const override = 0;
+    SamplePlace place(std::int64_t index) const override = 0;
     virtual std::string file_of(std::int64_t index) const = 0;
+    std::int64_t damaged() const { return damage_.count(); }
 
 private:
     void preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
@@ -145,11 +144,11 @@ public:
     std::int64_t size() const override { return size_; }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     Origin origin() const override { return {.samples = size_, .parts = records_.parts()}; }
-    std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
+    DatasetState state() const override { return {.memory_bytes = records_.memory_bytes(), .damaged = damaged()}; }
 
 private:
     Image load(std::int64_t index, Workspace& workspace) const override;
-    std::string describe(std::int64_t index) const override { return records_.describe(index); }
+    SamplePlace place(std::int64_t index) const override { return {records_.describe(index)}; }
     std::string file_of(std::int64_t index) const override { return records_.path_of(index); }
 
     std::int64_t classes_;

@@ -288,24 +288,24 @@ std::vector<Field> LabelledText::fields() const {
 }
 
 SampleState LabelledText::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
+    if (index == kPaddingSample) {
+        store_empty_text(out);
+        return SampleState::padding;
+    }
     tokens_->store(rows_[static_cast<std::size_t>(index)], out);
     return SampleState::counted;
 }
 
-void LabelledText::pad(SampleView out) const {
-    store_empty_text(out);
-}
-
-std::uint64_t LabelledText::memory_bytes() const {
-    return rows_.capacity() * sizeof rows_[0] + tokens_->memory_bytes();
+DatasetState LabelledText::state() const {
+    return {.memory_bytes = rows_.capacity() * sizeof rows_[0] + tokens_->memory_bytes()};
 }
 
 Origin LabelledText::origin() const {
     return {.samples = size(), .parts = tokens_->parts};
 }
 
-std::string LabelledText::describe(std::int64_t index) const {
-    return tokens_->parts.front().name + ", row " + std::to_string(row(index));
+SamplePlace LabelledText::place(std::int64_t index) const {
+    return {tokens_->parts.front().name + ", row " + std::to_string(row(index))};
 }
 
 LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {

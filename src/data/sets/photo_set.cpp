@@ -316,7 +316,7 @@ void add_unequal(const PhotoSet& photos, std::vector<std::string>& texts) {
 }
 
 /// The content; "" for a file that cannot be read, which training reports.
-std::string content_of(const std::string& path) {
+std::string photo_bytes(const std::string& path) {
     try {
         return read_text(posix_files(), path);
     } catch (const Error&) {
@@ -390,7 +390,7 @@ std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
     for (const std::size_t i : of_equal_size(bytes, limited))
         files.push_back({bytes[i], 0, i});
     tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
-        const std::string content = content_of(path(files[i].number));
+        const std::string content = photo_bytes(path(files[i].number));
         files[i].checksum = crc32c(std::as_bytes(std::span(content)));
     });
     std::ranges::sort(files);
@@ -400,7 +400,8 @@ std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
         const File& before = files[i - 1];
         const File& file = files[i];
         if (before.bytes != file.bytes || before.checksum != file.checksum) continue;
-        if (content_of(path(before.number)) == content_of(path(file.number))) first[file.number] = first[before.number];
+        if (photo_bytes(path(before.number)) == photo_bytes(path(file.number)))
+            first[file.number] = first[before.number];
     }
     return first;
 }

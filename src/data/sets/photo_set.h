@@ -174,20 +174,21 @@ public:
 
     std::int64_t size() const override { return list().size(); }
     std::int32_t label(std::int64_t index, Workspace& /*workspace*/) const override { return list().label(index); }
-    std::string name(std::int64_t index) const override { return std::string(list().path(index)); }
-    std::uint64_t memory_bytes() const override { return list().memory_bytes(); }
     /// Each class is a part.
     Origin origin() const override;
-    std::string unused_files() const override;
+    DatasetState state() const override {
+        return {.memory_bytes = list().memory_bytes(), .damaged = damaged(), .unused_files = unused_files_};
+    }
 
 private:
     const PhotoList& list() const { return photos_->of(split_); }
     Image load(std::int64_t index, Workspace& workspace) const override;
-    std::string describe(std::int64_t index) const override { return file_of(index); }
+    SamplePlace place(std::int64_t index) const override { return {file_of(index), std::string(list().path(index))}; }
     std::string file_of(std::int64_t index) const override { return photos_->file(split_, index); }
 
     std::shared_ptr<const PhotoSet> photos_;
     Split split_;
+    std::string unused_files_;
 };
 
 extern const ImageSet kClassFoldersSet;

@@ -44,11 +44,12 @@ public:
     std::int64_t size() const override { return packing_.rows(); }
     std::vector<Field> fields() const override { return pretraining_fields(settings_); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    Origin origin() const override;
-    std::string describe(std::int64_t index) const override;
     void will_need(std::int64_t index) const noexcept override;
-    std::uint64_t memory_bytes() const override { return sequences_->memory_bytes() + packing_.memory_bytes(); }
+    SamplePlace place(std::int64_t index) const override;
+    Origin origin() const override;
+    DatasetState state() const override {
+        return {.memory_bytes = sequences_->state().memory_bytes + packing_.memory_bytes()};
+    }
 
     /// "1000 sequences in 480 rows of 512 tokens, of which 2.1 % are padding"
     std::string summary() const;
@@ -162,7 +163,7 @@ std::vector<RowShare> PackedSequences::shares(int threads) const {
             const SequenceValues read = sequence(number, {}, workspace);
             all[i] = {std::ssize(read.ids), std::ssize(read.masked_ids), 1};
             if (!read.ids.empty()) continue;
-            throw Error(ErrorKind::data, sequences_->describe(number) +
+            throw Error(ErrorKind::data, sequences_->place(number).text +
                                              ": the sequence cannot be packed: it has no tokens, or padding between "
                                              "them; leave --packed out");
         }
@@ -174,14 +175,11 @@ std::vector<RowShare> PackedSequences::shares(int threads) const {
 
 SampleState PackedSequences::read(std::int64_t index, SamplePosition position, SampleView out,
                                   Workspace& workspace) const {
+    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
     PackedRow row(out);
     for (const std::uint32_t number : packing_.sequences(index))
         row.append(sequence(number, position, workspace));
     return SampleState::counted;
-}
-
-void PackedSequences::pad(SampleView out) const {
-    store_empty_sequence(settings_, out);
 }
 
 Origin PackedSequences::origin() const {
@@ -190,10 +188,10 @@ Origin PackedSequences::origin() const {
     return origin;
 }
 
-std::string PackedSequences::describe(std::int64_t index) const {
+SamplePlace PackedSequences::place(std::int64_t index) const {
     const auto numbers = packing_.sequences(index);
     const std::string others = numbers.size() > 1 ? " and " + std::to_string(numbers.size() - 1) + " more" : "";
-    return sequences_->describe(numbers.front()) + others;
+    return {sequences_->place(numbers.front()).text + others};
 }
 
 void PackedSequences::will_need(std::int64_t index) const noexcept {
@@ -321,6 +319,7 @@ PretrainingFiles::PretrainingFiles(std::vector<std::string> paths, const Pretrai
 }
 
 SampleState PretrainingFiles::read(std::int64_t index, SamplePosition, SampleView out, Workspace& workspace) const {
+    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
     const auto start = std::chrono::steady_clock::now();
     const std::span<const std::byte> record = records_.read(index, workspace.record);
     const auto parse = std::chrono::steady_clock::now();
@@ -347,10 +346,6 @@ void PretrainingFiles::fail(std::int64_t index, std::span<const std::byte> recor
                        settings_.max_predictions);
     }
     throw Error(ErrorKind::data, records_.describe(index) + ": " + what);
-}
-
-void PretrainingFiles::pad(SampleView out) const {
-    store_empty_sequence(settings_, out);
 }
 
 std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads) {
@@ -440,6 +435,7 @@ GeneratedSequences::GeneratedSequences(const PretrainingSettings& settings, std:
 }
 
 SampleState GeneratedSequences::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
+    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
     for (std::size_t field = 0; field < out.size(); ++field) {
         const auto values = std::as_bytes(std::span(values_[field]));
         std::memcpy(out[field].data(), values.data() + static_cast<std::size_t>(index) * out[field].size(),
@@ -448,26 +444,23 @@ SampleState GeneratedSequences::read(std::int64_t index, SamplePosition, SampleV
     return SampleState::counted;
 }
 
-void GeneratedSequences::pad(SampleView out) const {
-    store_empty_sequence(settings_, out);
-}
-
-std::uint64_t GeneratedSequences::memory_bytes() const {
-    std::uint64_t total = 0;
+DatasetState GeneratedSequences::state() const {
+    DatasetState state;
     for (const std::vector<std::int32_t>& values : values_)
-        total += values.capacity() * sizeof values[0];
-    return total;
+        state.memory_bytes += values.capacity() * sizeof values[0];
+    return state;
 }
 
-void store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
+SampleState store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
     for (const std::span<std::byte> field : out)
         std::memset(field.data(), 0, field.size());
-    if (settings.packed) return;
+    if (settings.packed) return SampleState::padding;
     std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
     // Only the first token is valid, so that attention has at least one position.
     const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;
     const auto value = static_cast<std::int32_t>(settings.static_mask ? settings.max_predictions + 1 : 1);
     std::memcpy(out[field_number(pretraining_fields(settings), field)].data(), &value, sizeof value);
+    return SampleState::padding;
 }
 
 }  // namespace cnntrain::data

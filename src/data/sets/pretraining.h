@@ -19,11 +19,10 @@ public:
     std::int64_t size() const override { return records_.size(); }
     std::vector<Field> fields() const override { return pretraining_fields(settings_); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    Origin origin() const override { return {.samples = size(), .parts = records_.parts()}; }
-    std::string describe(std::int64_t index) const override { return records_.describe(index); }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
-    std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
+    SamplePlace place(std::int64_t index) const override { return {records_.describe(index)}; }
+    Origin origin() const override { return {.samples = size(), .parts = records_.parts()}; }
+    DatasetState state() const override { return {.memory_bytes = records_.memory_bytes()}; }
 
 private:
     [[noreturn]] void fail(std::int64_t index, std::span<const std::byte> record, const PretrainingFault& fault) const;
@@ -46,8 +45,7 @@ public:
     Origin origin() const override { return {.samples = size(), .recipe = "generated sequences"}; }
     std::vector<Field> fields() const override { return pretraining_fields(settings_); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void pad(SampleView out) const override;
-    std::uint64_t memory_bytes() const override;
+    DatasetState state() const override;
 
 private:
     PretrainingSettings settings_;
@@ -55,6 +53,6 @@ private:
 };
 
 /// Writes a padding sequence, which does not count.
-void store_empty_sequence(const PretrainingSettings& settings, SampleView out);
+SampleState store_empty_sequence(const PretrainingSettings& settings, SampleView out);
 
 }  // namespace cnntrain::data

@@ -359,8 +359,6 @@ public:
     }
 
     std::int64_t size() const override { return dataset_->size(); }
-    data::Origin origin() const override { return dataset_->origin(); }
-    std::string describe(std::int64_t index) const override { return dataset_->describe(index); }
     std::vector<data::Field> fields() const override {
         std::vector<data::Field> fields = dataset_->fields();
         fields.push_back({std::string(nn::kInputPosition), {DType::i32, {static_cast<std::int64_t>(numbers_.size())}}});
@@ -371,13 +369,10 @@ public:
         number(out);
         return dataset_->read(index, position, out.first(out.size() - 1), workspace);
     }
-    void pad(data::SampleView out) const override {
-        number(out);
-        dataset_->pad(out.first(out.size() - 1));
-    }
     void will_need(std::int64_t index) const noexcept override { dataset_->will_need(index); }
-    std::uint64_t memory_bytes() const override { return dataset_->memory_bytes(); }
-    std::int64_t damaged() const override { return dataset_->damaged(); }
+    data::SamplePlace place(std::int64_t index) const override { return dataset_->place(index); }
+    data::Origin origin() const override { return dataset_->origin(); }
+    data::DatasetState state() const override { return dataset_->state(); }
 
 private:
     void number(data::SampleView out) const {
