@@ -291,9 +291,14 @@ private:
                 return network.projection_bias || !zeros(part);
             case Part::prediction_bias:
                 return network.prediction_bias || !zeros(part);
-            default:
-                return true;
+            case Part::encoder:
+            case Part::pooler:
+            case Part::transform:
+            case Part::sentences:
+            case Part::classifier:
+                break;
         }
+        return true;
     }
 
     /// The first call of a part decides: later ones come when its variables are already taken.

@@ -187,9 +187,15 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
             return choice(option, word);
         case Type::structure:
             return structure(option, word);
-        default:
-            return word;
+        case Type::text:
+        case Type::of_member:
+        case Type::integers:
+        case Type::numbers:
+        case Type::texts:
+        case Type::patterns:
+            break;
     }
+    return word;
 }
 
 bool is_unset(const Value& value) {
