@@ -12,28 +12,6 @@
 namespace cnntrain::backend {
 namespace {
 
-using graph::OpKind;
-
-/// Operations that oneDNN computes.
-bool is_primitive(OpKind kind) {
-    switch (kind) {
-        case OpKind::conv2d:
-        case OpKind::conv2d_input_grad:
-        case OpKind::conv2d_weight_grad:
-        case OpKind::max_pool:
-        case OpKind::max_pool_grad:
-        case OpKind::dense:
-        case OpKind::dense_input_grad:
-        case OpKind::dense_weight_grad:
-        case OpKind::batched_matmul:
-        case OpKind::attention:
-        case OpKind::attention_grad:
-            return true;
-        default:
-            return false;
-    }
-}
-
 class CpuBackend : public Backend {
 public:
     CpuBackend() {
@@ -71,13 +49,14 @@ public:
 
 private:
     std::string refusal(const graph::Graph& graph, const graph::Node& node) const {
-        if (cpu::lowering_of(node.kind) == nullptr) return "the cpu backend has no implementation of this operation";
+        const cpu::LoweringEntry* lowering = cpu::lowering_of(node.kind);
+        if (lowering == nullptr) return "the cpu backend has no implementation of this operation";
         for (const auto* values : {&node.inputs, &node.outputs}) {
             for (const graph::ValueId value : *values) {
                 const DType type = graph.desc(value).dtype;
                 if (type == DType::f16 || type == DType::f64)
                     return "the cpu backend computes in f32 and bf16, not in " + std::string(cnntrain::name(type));
-                if (type == DType::bf16 && is_primitive(node.kind) && !isa_.avx512)
+                if (type == DType::bf16 && lowering->is_primitive && !isa_.avx512)
                     return "in bfloat16 it needs AVX-512, which this processor does not have; use --compute-type f32";
             }
         }

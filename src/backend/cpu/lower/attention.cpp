@@ -282,8 +282,8 @@ void lower_attention_grad(const NodeContext& lower) {
 std::span<const LoweringEntry> attention_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
         {graph::OpKind::attention_mask, lower_attention_mask},
-        {graph::OpKind::attention, lower_attention},
-        {graph::OpKind::attention_grad, lower_attention_grad},
+        {graph::OpKind::attention, lower_attention, kPrimitive},
+        {graph::OpKind::attention_grad, lower_attention_grad, kPrimitive},
     };
     return kLowerings;
 }

@@ -506,11 +506,11 @@ void lower_global_average_pool_grad(const NodeContext& lower) {
 
 std::span<const LoweringEntry> conv_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
-        {graph::OpKind::conv2d, lower_conv2d},
-        {graph::OpKind::conv2d_input_grad, lower_conv2d_input_grad},
-        {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
-        {graph::OpKind::max_pool, lower_max_pool},
-        {graph::OpKind::max_pool_grad, lower_max_pool_grad},
+        {graph::OpKind::conv2d, lower_conv2d, kPrimitive},
+        {graph::OpKind::conv2d_input_grad, lower_conv2d_input_grad, kPrimitive},
+        {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad, kPrimitive},
+        {graph::OpKind::max_pool, lower_max_pool, kPrimitive},
+        {graph::OpKind::max_pool_grad, lower_max_pool_grad, kPrimitive},
         {graph::OpKind::global_average_pool, lower_global_average_pool},
         {graph::OpKind::global_average_pool_grad, lower_global_average_pool_grad},
     };

@@ -389,11 +389,11 @@ void lower_batched_matmul(const NodeContext& lower) {
 
 std::span<const LoweringEntry> dense_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
-        {graph::OpKind::dense, lower_dense},
-        {graph::OpKind::dense_input_grad, lower_dense_input_grad},
-        {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
+        {graph::OpKind::dense, lower_dense, kPrimitive},
+        {graph::OpKind::dense_input_grad, lower_dense_input_grad, kPrimitive},
+        {graph::OpKind::dense_weight_grad, lower_dense_weight_grad, kPrimitive},
         {graph::OpKind::bias_grad, lower_bias_grad},
-        {graph::OpKind::batched_matmul, lower_batched_matmul},
+        {graph::OpKind::batched_matmul, lower_batched_matmul, kPrimitive},
     };
     return kLowerings;
 }

@@ -16,10 +16,10 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-LowerFunction lowering_of(OpKind kind) {
+const LoweringEntry* lowering_of(OpKind kind) {
     for (const Family family : kFamilies) {
         for (const LoweringEntry& entry : family()) {
-            if (entry.kind == kind) return entry.lower;
+            if (entry.kind == kind) return &entry;
         }
     }
     return nullptr;
@@ -43,8 +43,8 @@ Lowering::Lowering(const graph::Graph& graph, const backend::CompileRequest& req
 void Lowering::lower(NodeId id) {
     walk_.go_to(id);
     const graph::Node& node = walk_.node();
-    lowering_of(node.kind)({graph_, node, request_, onednn_, walk_, layouts_, steps_, weights_, values_, sums_,
-                            program_.plan().micro_batches});
+    lowering_of(node.kind)->lower({graph_, node, request_, onednn_, walk_, layouts_, steps_, weights_, values_, sums_,
+                                   program_.plan().micro_batches});
     sums_.accumulate_results();
 }
 

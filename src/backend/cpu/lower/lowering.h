@@ -65,6 +65,6 @@ private:
 };
 
 /// The lowering of an op kind, or null if this backend has none.
-LowerFunction lowering_of(graph::OpKind kind);
+const LoweringEntry* lowering_of(graph::OpKind kind);
 
 }  // namespace cnntrain::cpu

@@ -31,9 +31,12 @@ bool is_left_to_norm(const NodeContext& lower, graph::ValueId result);
 /// Reads the node's operands, defines its results and adds its steps.
 using LowerFunction = void (*)(const NodeContext&);
 
+inline constexpr bool kPrimitive = true;
+
 struct LoweringEntry {
     graph::OpKind kind;
     LowerFunction lower;
+    bool is_primitive = false;  // of oneDNN, whose bfloat16 needs AVX-512
 };
 
 // The tables that lowering_of() searches, one per family file.
