@@ -1,4 +1,4 @@
-// Settings of the computation: activations and update rules, the network and its number formats, the optimiser and its
+// Settings of the computation: activations, the network and its number formats, the optimiser and its
 // learning rate. The user sets ModelSettings, PrecisionSettings and the settings of optim; the others follow from
 // these, the data set and the backend.
 #pragma once
@@ -14,10 +14,11 @@
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/graph/update_rule.h"
 
 namespace cnntrain::graph {
 
-// activation.h and update_rule.h say what each member computes.
+// activation.h says what each computes.
 
 enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
 
@@ -26,13 +27,6 @@ inline constexpr std::array kActivations = {Activation::none,    Activation::rel
                                             Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
                                             Activation::tanh};
 static_assert(kActivations.size() == enumerator_count<Activation>());
-
-/// Rules by which optimisers update a variable, in the order in which help lists the optimisers.
-enum class UpdateRule : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
-/// The optimisers' names; printed graphs have those in update_rule.h.
-constexpr auto spellings(UpdateRule) {
-    return std::to_array<std::string_view>({"SGD", "RMSprop", "momentum", "LARS", "AdamW", "LAMB", "nesterov"});
-}
 
 }  // namespace cnntrain::graph
 

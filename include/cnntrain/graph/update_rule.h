@@ -7,9 +7,16 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cnntrain/graph/settings.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::graph {
+
+/// Rules by which optimisers update a variable, in the order in which help lists the optimisers.
+enum class UpdateRule : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
+/// The optimisers' names; printed graphs have those of kUpdateRules.
+constexpr auto spellings(UpdateRule) {
+    return std::to_array<std::string_view>({"SGD", "RMSprop", "momentum", "LARS", "AdamW", "LAMB", "nesterov"});
+}
 
 /// update: target, gradient, learning_rate f32[], step f32[] (number of the update, from 1), loss_scaling f32[], the
 /// rule's slots in the target's shape, gradient and slots of any type: overwrites target and slots. With p the target,

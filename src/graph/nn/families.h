@@ -1,4 +1,4 @@
-// The table of model families: each is a file like resnet.cpp that exports its row.
+// A model family: a file like resnet.cpp that defines its row. model.cpp lists them.
 #pragma once
 
 #include <array>
@@ -30,10 +30,6 @@ struct FamilyRow {
     std::string_view head_scope;  // of the variables of the last layer
     FamilyInfo info;
 };
-
-FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)
-FamilyRow resnext_family();       // Xie et al. 2016
-FamilyRow efficientnet_family();  // Tan and Le 2019
 
 /// A family without a row does not compile.
 FamilyRow row_of(Family family);
