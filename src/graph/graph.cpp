@@ -400,31 +400,6 @@ std::optional<ValueId> update_gradient(const Graph& graph, ValueId variable) {
 
 namespace {
 
-/// Does the op compute each sample by itself, or the sum over samples? Other kinds, such as views, may mix samples.
-bool is_by_sample(const Node& node) {
-    switch (node.kind) {
-        case OpKind::cast:
-        case OpKind::add:
-        case OpKind::activation:
-        case OpKind::scale_channels:
-        case OpKind::normalise_image:
-        case OpKind::conv2d:
-        case OpKind::max_pool:
-        case OpKind::global_average_pool:
-        case OpKind::shortcut_pad:
-        case OpKind::dense:
-        case OpKind::batch_norm_inference:
-        case OpKind::group_norm:
-        case OpKind::standardise:
-        case OpKind::top_k_correct:
-            return true;
-        case OpKind::softmax_cross_entropy:
-            return node.as<SoftmaxAttrs>().class_weights.empty();
-        default:
-            return false;
-    }
-}
-
 /// Copies a graph, with `samples` as the leading axis of its inputs.
 class Resized {
 public:
@@ -464,14 +439,18 @@ private:
                 return true;
             case Role::intermediate:
                 return value.producer_output > 0 || add(source_.node(value.producer));
-            default:  // of updates
+            case Role::scalar:
+            case Role::slot:  // of updates
                 return false;
         }
+        return false;
     }
 
     bool add(const Node& node) {
         const bool is_weight = !node.outputs.empty() && facts_.follows_weights(node.outputs[0]);
-        if (node.phase != Phase::forward || (!is_weight && !is_by_sample(node))) return false;
+        const auto by_sample = source_.def(node).by_sample;
+        const bool is_by_sample = by_sample != nullptr && by_sample(node.attrs);
+        if (node.phase != Phase::forward || (!is_weight && !is_by_sample)) return false;
         result_.set_stage(node.stage);
         const std::vector<ValueId> made = result_.add(node.kind, node.attrs, node.inputs, node.name);
         CNNTRAIN_CHECK(made == node.outputs, "a copy of " + node.name + " has other results");

@@ -211,9 +211,11 @@ struct NormAttrs {
     bool operator==(const NormAttrs&) const = default;
 };
 
-/// standardise: x[N,...,C] (, mean f32[C]) (, scale f32[C]) -> y = (x - mean) * scale, like x. At least one of them.
+/// standardise: x[N,H,W,C] or x[N,C] (, mean f32[C]) (, scale f32[C]) -> y = (x - mean) * scale, like x; mean, scale or
+/// both.
 /// standardise_grad: with scale: y, scale, dy -> dx (, dmean f32[C]), dscale f32[C], where scale is nowhere 0; with a
-/// mean alone: dy -> dmean f32[C], and dx is dy itself.
+/// mean alone: dy -> dmean f32[C], and dx is dy itself. dscale is made of y, so that y may be written over x; a trained
+/// scale that may become 0 is a norm's gamma or a scale_channels.
 struct StandardiseAttrs {
     bool mean = true;
     bool scale = true;
@@ -504,6 +506,10 @@ struct OpDef {
 
     /// The attributes as text (graph/attr_text.h); null for an op without attributes worth printing.
     void (*describe)(const Attrs&, AttrText&) = nullptr;
+
+    /// True if the op computes each sample by itself, or a sum over samples: graph::with_samples() can then make the
+    /// graph of a part of a batch. Null: it may mix samples.
+    bool (*by_sample)(const Attrs&) = nullptr;
 
     Operand input(std::size_t index) const;
     Layout result(std::size_t index) const;

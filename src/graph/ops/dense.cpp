@@ -7,12 +7,6 @@ using graph::DenseAttrs;
 
 namespace {
 
-/// Rows of features, below any axes.
-void expect_rows(const TensorDesc& desc, std::string_view axes) {
-    expect_floating(desc, axes);
-    if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
-}
-
 /// The shape with the same rows and another number of features.
 Shape with_last_axis(Shape shape, std::int64_t features) {
     shape.back() = features;
@@ -186,16 +180,11 @@ Shape batch_of(const TensorDesc& desc) {
     return {desc.shape.begin(), desc.shape.end() - 2};
 }
 
-void expect_matrices(const TensorDesc& desc, std::string_view axes) {
-    expect_floating(desc, axes);
-    if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
-}
-
 std::vector<TensorDesc> infer_batched_matmul(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<MatmulAttrs>(attrs);
     expect_inputs(inputs, 2);
-    expect_matrices(inputs[0], "a[...,M,K]");
-    expect_matrices(inputs[1], "b[...,K,N]");
+    expect_rows(inputs[0], "a[...,M,K]");
+    expect_rows(inputs[1], "b[...,K,N]");
     expect_same_type(inputs[0], inputs[1], "a and b");
     if (batch_of(inputs[0]) != batch_of(inputs[1])) reject("a and b must have the same axes before the last two");
     const MatrixView left(inputs[0], a.transpose_a);
@@ -270,7 +259,8 @@ std::vector<OpDef> dense_ops() {
          .gradient = dense_gradient,
          .flops = dense_flops,
          .evaluate = evaluate_dense,
-         .describe = describe_dense},
+         .describe = describe_dense,
+         .by_sample = always},
         {.kind = OpKind::dense_input_grad,
          .inputs = {{Layout::rows}, {Layout::kernel}},
          .results = {Layout::rows},

@@ -341,6 +341,11 @@ void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs o
         value *= scale;
 }
 
+/// The mean over samples with weights of classes divides by a sum over the batch.
+bool is_unweighted(const Attrs& attrs) {
+    return std::get<SoftmaxAttrs>(attrs).class_weights.empty();
+}
+
 void describe_mix_images(const Attrs& attrs, AttrText& text) {
     const auto& a = std::get<graph::MixImagesAttrs>(attrs);
     text.flag("mixup", a.mixup);
@@ -364,7 +369,8 @@ std::vector<OpDef> loss_ops() {
          .gradient = loss_gradient,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_loss,
-         .describe = describe_softmax},
+         .describe = describe_softmax,
+         .by_sample = is_unweighted},
         {.kind = OpKind::softmax_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
@@ -377,7 +383,8 @@ std::vector<OpDef> loss_ops() {
          .infer = infer_top_k,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_top_k,
-         .describe = describe_top_k},
+         .describe = describe_top_k,
+         .by_sample = always},
         {.kind = OpKind::mix_images,
          .inputs = {{Layout::image}, {}},
          .results = {Layout::image},

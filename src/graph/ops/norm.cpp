@@ -254,18 +254,12 @@ TensorDesc statistic_of(const TensorDesc& x) {
     return {DType::f32, {x.shape.begin(), x.shape.end() - 1}};
 }
 
-void expect_token_rows(const TensorDesc& x, std::string_view axes) {
-    expect_floating(x, axes);
-    if (x.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
-    expect_rank(x, x.shape.size(), axes);
-}
-
 std::vector<TensorDesc> infer_layer_norm(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<LayerNormAttrs>(attrs);
     expect_attrs(a);
     expect_inputs(inputs, a.residual ? 4 : 3);
     const TensorDesc& x = inputs[0];
-    expect_token_rows(x, "x[N,...,C]");
+    expect_rows(x, "x[N,...,C]");
     expect_channel_vector(inputs[1], x.shape.back(), x.dtype, "gamma");
     expect_channel_vector(inputs[2], x.shape.back(), x.dtype, "beta");
     std::vector<TensorDesc> results = {x, statistic_of(x), statistic_of(x)};
@@ -295,7 +289,7 @@ std::vector<TensorDesc> infer_layer_norm_grad(const Attrs& attrs, Descs inputs) 
     expect_attrs(a);
     expect_inputs(inputs, a.summed_gradient ? 6 : 5);
     const TensorDesc& z = inputs[0];
-    expect_token_rows(z, "z[N,...,C]");
+    expect_rows(z, "z[N,...,C]");
     expect_channel_vector(inputs[1], z.shape.back(), z.dtype, "gamma");
     expect_same(inputs[2], statistic_of(z), "mean and the statistics of z");
     expect_same(inputs[3], statistic_of(z), "variance and the statistics of z");
@@ -463,7 +457,8 @@ std::vector<OpDef> norm_ops() {
          .gradient = inference_gradient,
          .flops = flops_per_input<2>,
          .evaluate = evaluate_inference<Family::batch>,
-         .describe = describe_norm},
+         .describe = describe_norm,
+         .by_sample = always},
         {.kind = OpKind::batch_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
@@ -480,7 +475,8 @@ std::vector<OpDef> norm_ops() {
          .gradient = norm_gradient<OpKind::group_norm_grad>,
          .flops = flops_per_input<7>,
          .evaluate = evaluate_norm<Family::group>,
-         .describe = describe_norm},
+         .describe = describe_norm,
+         .by_sample = always},
         {.kind = OpKind::group_norm_inference,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image},

@@ -39,6 +39,12 @@ void expect_activation(const TensorDesc& desc, std::string_view axes) {
     expect_rank(desc, 4, axes);
 }
 
+void expect_rows(const TensorDesc& desc, std::string_view axes) {
+    expect_floating(desc, axes);
+    if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
+    expect_rank(desc, desc.shape.size(), axes);
+}
+
 void expect_same(const TensorDesc& a, const TensorDesc& b, std::string_view what) {
     if (a != b) reject(std::string(what) + " must be alike: " + to_string(a) + " and " + to_string(b));
 }
@@ -94,6 +100,10 @@ RandomScale::RandomScale(const graph::RandomKey& random, double keep, std::uint6
 double RandomScale::operator()(std::size_t sample, std::size_t element, double x) const {
     const bool kept = random_word(keys_[sample], static_cast<std::uint32_t>(element)) <= last_kept_;
     return kept ? x / keep_ : 0;
+}
+
+bool always(const Attrs& /*attrs*/) {
+    return true;
 }
 
 bool only_first_output_has_gradient(const GradContext& context, std::size_t output_count) {

@@ -35,6 +35,8 @@ void expect_floating(const TensorDesc& desc, std::string_view what);  // f32, bf
 void expect_type(const TensorDesc& desc, DType type, std::string_view what);
 void expect_rank(const TensorDesc& desc, std::size_t rank, std::string_view axes);  // axes: "x[N,H,W,C]"
 void expect_activation(const TensorDesc& desc, std::string_view axes);              // floating, rank 4
+/// Floating, with a last axis of features below at least one other axis.
+void expect_rows(const TensorDesc& desc, std::string_view axes);
 void expect_same(const TensorDesc& a, const TensorDesc& b, std::string_view what);  // "y and residual"
 void expect_same_type(const TensorDesc& a, const TensorDesc& b, std::string_view what);
 void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view what);
@@ -84,6 +86,9 @@ private:
     std::uint32_t last_kept_;
     std::vector<WordKey> keys_;  // by sample
 };
+
+/// OpDef::by_sample of an op that never mixes samples.
+bool always(const Attrs& attrs);
 
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.

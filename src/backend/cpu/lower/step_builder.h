@@ -70,7 +70,8 @@ public:
     /// Memory between steps of the node.
     Placed temporary(const std::string& name, const Desc& desc, DType dtype);
     Placed temporary_floats(const std::string& name, std::int64_t count);
-    /// Room for `count` floats while a step runs; valid once the program is finished.
+    /// Room for `count` floats while a step runs, valid once the program is finished. All steps share this memory, so a
+    /// step asks once for all that it needs.
     std::function<std::span<float>()> scratch_floats(std::int64_t count);
 
     /// The node's own step, still without operands and function.
