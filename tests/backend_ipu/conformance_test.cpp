@@ -72,7 +72,8 @@ class IpuConformance : public testing::TestWithParam<Group> {};
 TEST_P(IpuConformance, AgreesWithRef) {
     const auto ipu = backend::make_ipu_backend({.tiles_per_ipu = kTiles});
     for (const OpCase& op_case : op_cases()) {
-        if (GetParam().has(op_case)) EXPECT_EQ(differences(*ipu, in_half(op_case)), "");
+        if (!GetParam().has(op_case)) continue;
+        EXPECT_EQ(differences(*ipu, in_half(op_case)), "");
     }
 }
 
