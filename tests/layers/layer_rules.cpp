@@ -57,7 +57,7 @@ const std::vector<ThirdParty>& third_party() {
         {"oneapi/tbb", {"src/data/", "src/backend/cpu/"}},
         {"jpeglib.h", {"src/data/images/"}},
         {"png.h", {"src/data/images/"}},
-        {"zlib.h", {"src/weights/foreign/zip.cpp"}, /*sources_only=*/true},
+        {"zlib.h", {"src/weights/foreign/bytes.cpp"}, /*sources_only=*/true},
         {"webp/", {"src/data/images/"}, /*sources_only=*/true},
         {"gif_lib.h", {"src/data/images/"}, /*sources_only=*/true},
         {"tiffio.h", {"src/data/images/"}, /*sources_only=*/true},
