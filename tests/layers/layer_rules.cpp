@@ -58,6 +58,7 @@ const std::vector<ThirdParty>& third_party() {
         {"jpeglib.h", {"src/data/images/"}},
         {"png.h", {"src/data/images/"}},
         {"zlib.h", {"src/weights/foreign/bytes.cpp"}, /*sources_only=*/true},
+        {"snappy.h", {"src/weights/foreign/tensorflow_file.cpp"}, /*sources_only=*/true},
         {"webp/", {"src/data/images/"}, /*sources_only=*/true},
         {"gif_lib.h", {"src/data/images/"}, /*sources_only=*/true},
         {"tiffio.h", {"src/data/images/"}, /*sources_only=*/true},

@@ -15,7 +15,8 @@ pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cp
 find_package(TBB REQUIRED)                 # libtbb-dev: data
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)    # libpng-dev: data
-find_package(ZLIB REQUIRED)                # zlib1g-dev: checkpoint
+find_package(ZLIB REQUIRED)                # zlib1g-dev: weights
+pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)  # libsnappy-dev: weights
 # Optional formats of photos: data. CNNTRAIN_IMAGE_FORMATS are the definitions that switch them on.
 set(CNNTRAIN_IMAGE_FORMATS)
 set(CNNTRAIN_IMAGE_LIBRARIES)
