@@ -51,7 +51,7 @@ const std::vector<ThirdParty>& third_party() {
         {"re2/", {"src/base/", "src/launch/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
-        {"hwy/", {"src/backend/cpu/", "src/data/images/", "src/run/features/"}},
+        {"hwy/", {"src/backend/cpu/", "src/data/images/"}},
         {"omp.h", {"src/backend/cpu/"}},
         {"tbb/", {"src/data/", "src/backend/cpu/"}},
         {"oneapi/tbb", {"src/data/", "src/backend/cpu/"}},

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "golden/formula.h"
 #include "run/features/linear_head.h"
@@ -199,9 +200,9 @@ TEST(Products, AreThoseOfPlainLoops) {
         for (std::int64_t i = 0; i < columns * width; ++i)
             b.push_back(static_cast<float>(right.noise(i)));
         std::vector<float> dots(static_cast<std::size_t>(rows * columns));
-        dot_rows(a.data(), rows, b.data(), columns, width, dots.data());
+        backend::dot_rows(a.data(), rows, b.data(), columns, width, dots.data());
         std::vector<float> sums = b;
-        add_weighted_rows(dots.data(), a.data(), rows, columns, width, sums.data());
+        backend::add_weighted_rows(dots.data(), a.data(), rows, columns, width, sums.data());
         for (std::int64_t c = 0; c < columns; ++c) {
             for (std::int64_t r = 0; r < rows; ++r) {
                 const double expected =

@@ -1,6 +1,7 @@
 // The reference backend runs the naive float64 evaluator of every node. Slow; other backends are compared with it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,6 +30,16 @@ void evaluate_node(const graph::Graph& graph, graph::NodeId id, std::vector<grap
 
 /// "cpu". Computes in f32 and bf16 (`16` means bfloat16); parameters are f32 or bf16.
 std::unique_ptr<Backend> make_cpu_backend();
+
+// Products of rows of floats by oneDNN, on the calling thread alone. Equal calls give equal results. A call with some
+// of the rows may round otherwise, so callers divide rows by their numbers, not by threads.
+
+/// out[r * columns + c] = sum over k of a[r * width + k] * b[c * width + k].
+void dot_rows(const float* a, std::int64_t rows, const float* b, std::int64_t columns, std::int64_t width, float* out);
+
+/// sums[c * width + k] += sum over r of factors[r * columns + c] * a[r * width + k].
+void add_weighted_rows(const float* factors, const float* a, std::int64_t rows, std::int64_t columns,
+                       std::int64_t width, float* sums);
 
 // The IPU backend: graphs become programs of the public Poplar, PopLibs and GCL API. The build decides what executes
 // them: a Poplar SDK, or the emulator in src/ipu_emulator.

@@ -1,8 +1,11 @@
 #include "backend/cpu/onednn.h"
 
+#include <omp.h>
+
 #include <array>
 #include <new>
 
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
 
@@ -525,3 +528,33 @@ dnnl::reorder::primitive_desc OneDnn::reorder_desc(const Desc& from, const Desc&
 }
 
 }  // namespace cnntrain::cpu
+
+namespace cnntrain::backend {
+namespace {
+
+/// Keeps oneDNN from starting threads: it takes as many as OpenMP gives the calling thread.
+class OnThisThread {
+public:
+    OnThisThread() { omp_set_num_threads(1); }
+    ~OnThisThread() { omp_set_num_threads(before_); }
+    OnThisThread(const OnThisThread&) = delete;
+    OnThisThread& operator=(const OnThisThread&) = delete;
+
+private:
+    int before_ = omp_get_max_threads();
+};
+
+}  // namespace
+
+void dot_rows(const float* a, std::int64_t rows, const float* b, std::int64_t columns, std::int64_t width, float* out) {
+    const OnThisThread alone;
+    cpu::require_success(dnnl_sgemm('N', 'T', rows, columns, width, 1, a, width, b, width, 0, out, columns));
+}
+
+void add_weighted_rows(const float* factors, const float* a, std::int64_t rows, std::int64_t columns,
+                       std::int64_t width, float* sums) {
+    const OnThisThread alone;
+    cpu::require_success(dnnl_sgemm('T', 'N', columns, width, rows, 1, factors, columns, a, width, 1, sums, width));
+}
+
+}  // namespace cnntrain::backend

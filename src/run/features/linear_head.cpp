@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
-#include "run/features/neighbours.h"
 
 namespace cnntrain::run {
 namespace {
@@ -48,7 +48,7 @@ std::vector<float> in_f32(const std::vector<double>& values) {
 void logits_of(const FeatureRows& rows, std::int64_t first, std::int64_t end, const std::vector<float>& weight,
                const std::vector<float>& bias, std::span<float> out) {
     const auto classes = static_cast<std::int64_t>(bias.size());
-    dot_rows(rows.row(first), end - first, weight.data(), classes, rows.width, out.data());
+    backend::dot_rows(rows.row(first), end - first, weight.data(), classes, rows.width, out.data());
     for (std::int64_t r = 0; r < end - first; ++r) {
         for (std::int64_t c = 0; c < classes; ++c)
             out[at(r * classes + c)] += bias[at(c)];
@@ -124,7 +124,8 @@ private:
                 biases[c] += row[at(c)];
         }
         shard.sums.assign(at(classes_ * rows_.width), 0.0F);
-        add_weighted_rows(shard.errors.data(), rows_.row(first), end - first, classes_, rows_.width, shard.sums.data());
+        backend::add_weighted_rows(shard.errors.data(), rows_.row(first), end - first, classes_, rows_.width,
+                                   shard.sums.data());
         for (std::size_t i = 0; i < shard.sums.size(); ++i)
             shard.gradient[i] += shard.sums[i];
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
@@ -65,7 +66,7 @@ std::vector<std::vector<Neighbour>> nearest(const FeatureRows& rows, const Featu
         std::vector<float> cosines(static_cast<std::size_t>(kBlock * kTile));
         for (std::int64_t first = 0; first < among.count(); first += kTile) {
             const std::int64_t columns = std::min(kTile, among.count() - first);
-            dot_rows(rows.row(begin), end - begin, among.row(first), columns, rows.width, cosines.data());
+            backend::dot_rows(rows.row(begin), end - begin, among.row(first), columns, rows.width, cosines.data());
             for (std::int64_t r = begin; r < end; ++r) {
                 for (std::int64_t c = 0; c < columns; ++c) {
                     if (leave_out_itself && first + c == r) continue;
