@@ -1,5 +1,7 @@
 #include "cnntrain/data/writers.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "cnntrain/data/sets.h"
 #include "data/fixtures.h"
 #include "data/records/tfrecord.h"
+#include "data/write/shard_writer.h"
 #include "example.pb.h"
 #include "support/errors.h"
 #include "support/matchers.h"
@@ -210,6 +213,24 @@ public:
 private:
     data::proto::Example message_;
 };
+
+TEST(ImageExample, HasTheBytesOfProtobuf) {
+    ImageDescription image{std::string(70000, 'j'), -3, "n02", "", 300, 0};
+    for (const std::size_t boxes : {0, 1, 40}) {
+        image.boxes.assign(boxes, {0.25F, 0, 1, 0.5F});
+        image.box_labels.assign(boxes, 1000);
+        const std::string bytes = serialise_image_example(image);
+        data::proto::Example message;
+        ASSERT_TRUE(message.ParseFromString(bytes));
+        std::string expected;
+        google::protobuf::io::StringOutputStream stream(&expected);
+        google::protobuf::io::CodedOutputStream coded(&stream);
+        coded.SetSerializationDeterministic(true);  // keys in alphabetical order
+        ASSERT_TRUE(message.SerializeToCodedStream(&coded));
+        coded.Trim();
+        EXPECT_EQ(bytes, expected);
+    }
+}
 
 class ImagenetWriter : public testing::Test {
 protected:

@@ -65,7 +65,6 @@ const std::vector<ThirdParty>& third_party() {
         {"pugixml", {"src/data/write/"}},
         {"utf8proc.h", {"src/data/text/"}},
         {"jerror.h", {"src/data/images/"}},
-        {"google/protobuf/", {"src/data/write/"}},
         {"mpi.h", {"src/parallel/comm/mpi.cpp"}},
         {"poplar/", {"src/backend/ipu/", "src/ipu_emulator/"}},
         {"popops/", {"src/backend/ipu/", "src/ipu_emulator/"}},
@@ -135,8 +134,7 @@ std::string why_not_quoted(const std::string& path, const Room& from, const std:
     const bool is_public = header.starts_with(kPublic);
     if (!is_public && path.starts_with("include/")) return "a public header includes the private \"" + header + "\"";
     if (header.ends_with(".pb.h")) {
-        const std::string_view owner = header == "onnx.pb.h" ? "weights" : "data";
-        return from.name == owner ? "" : "\"" + header + "\" is generated for the room " + std::string(owner) + " only";
+        return from.name == "weights" ? "" : "\"" + header + "\" is generated for the room weights only";
     }
     const Room* to = room_of(is_public ? std::string_view(header).substr(kPublic.size()) : header);
     if (to == nullptr) return "\"" + header + "\" is in no room; write \"cnntrain/<room>/...\" or \"<room>/...\"";

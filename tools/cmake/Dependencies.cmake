@@ -37,7 +37,7 @@ find_package(GIF 5)
 cnntrain_image_format(GIF giflib GIF::GIF libgif-dev)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
-find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data
+find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: weights
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
 set(MPI_CXX_SKIP_MPICXX ON)

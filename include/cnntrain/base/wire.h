@@ -1,5 +1,6 @@
-// Reads the protocol-buffer wire format in place, without copying or allocating. Used for records read by the hundred
-// per second; other code uses the generated message classes. Format: https://protobuf.dev/programming-guides/encoding
+// Reads the protocol-buffer wire format in place, without copying or allocating, and writes it. Used for tf.Examples
+// and other messages of a few fields; ONNX has generated message classes. Format:
+// https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <bit>
@@ -48,7 +49,7 @@ private:
 /// Removes the next varint from the front of a packed list; returns false if the list is empty or malformed.
 bool take_varint(std::span<const std::byte>& packed, std::uint64_t& value);
 
-// Writes the protocol-buffer wire format, for messages of a few fields. base/wire.h reads it.
+// Writes the protocol-buffer wire format.
 
 static_assert(std::endian::native == std::endian::little, "fixed-width numbers are written as they stand in memory");
 

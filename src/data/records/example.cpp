@@ -104,20 +104,14 @@ void parse_image_example(std::span<const std::byte> record, ImageExample& exampl
 
 namespace {
 
-// Tags of fields with wire type "bytes".
-constexpr char kFirstField = 0x0a;  // Example.features, Features.feature, the key of a map entry, the values of a list
-constexpr char kEntryValue = 0x12;
-constexpr char kFloatList = 0x12;
-constexpr char kInt64List = 0x1a;
-
 /// Encoded size of a field with `size` bytes of content.
 std::uint64_t field_size(std::uint64_t size) {
     const auto length = static_cast<std::uint64_t>(std::bit_width(size | 1) + 6) / 7;
     return 1 + length + size;
 }
 
-void begin_field(char tag, std::uint64_t size, std::string& bytes) {
-    bytes += tag;
+void begin_field(std::uint32_t number, std::uint64_t size, std::string& bytes) {
+    append_varint(number << 3 | static_cast<std::uint32_t>(WireType::bytes), bytes);
     append_varint(size, bytes);
 }
 
@@ -127,34 +121,41 @@ void ExampleEncoder::add(std::string_view key, std::span<const std::uint32_t> in
     values_.clear();
     for (const std::uint32_t value : integers)
         append_varint(value, values_);
-    add_list(key, kInt64List);
+    add_list(key, FeatureType::integers, values_);
+}
+
+void ExampleEncoder::add(std::string_view key, std::span<const std::int64_t> integers) {
+    values_.clear();
+    for (const std::int64_t value : integers)
+        append_varint(static_cast<std::uint64_t>(value), values_);
+    add_list(key, FeatureType::integers, values_);
 }
 
 void ExampleEncoder::add(std::string_view key, std::span<const float> floats) {
-    values_.clear();
-    for (const float value : floats) {
-        std::array<std::byte, sizeof value> bytes{};
-        store_little_endian(std::bit_cast<std::uint32_t>(value), bytes);
-        values_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-    add_list(key, kFloatList);
+    add_list(key, FeatureType::floats, {reinterpret_cast<const char*>(floats.data()), floats.size_bytes()});
 }
 
-void ExampleEncoder::add_list(std::string_view key, char list) {
-    const std::uint64_t list_size = values_.empty() ? 0 : field_size(values_.size());
+void ExampleEncoder::add(std::string_view key, std::string_view bytes) {
+    add_list(key, FeatureType::bytes, bytes);
+}
+
+void ExampleEncoder::add_list(std::string_view key, FeatureType type, std::string_view values) {
+    // Without numbers a list is empty, as in the published sets; bytes are one value even if there are none.
+    const bool has_values = type == FeatureType::bytes || !values.empty();
+    const std::uint64_t list_size = has_values ? field_size(values.size()) : 0;
     const std::uint64_t feature_size = field_size(list_size);
-    begin_field(kFirstField, field_size(key.size()) + field_size(feature_size), features_);
-    begin_field(kFirstField, key.size(), features_);
+    begin_field(kFeatureEntry, field_size(key.size()) + field_size(feature_size), features_);
+    begin_field(kEntryKey, key.size(), features_);
     features_ += key;
-    begin_field(kEntryValue, feature_size, features_);
-    begin_field(list, list_size, features_);
-    if (values_.empty()) return;
-    begin_field(kFirstField, values_.size(), features_);
-    features_ += values_;
+    begin_field(kEntryFeature, feature_size, features_);
+    begin_field(static_cast<std::uint32_t>(type), list_size, features_);
+    if (!has_values) return;
+    begin_field(kListValues, values.size(), features_);
+    features_ += values;
 }
 
 void ExampleEncoder::finish(std::string& bytes) {
-    begin_field(kFirstField, features_.size(), bytes);
+    begin_field(kFeatures, features_.size(), bytes);
     bytes += features_;
     features_.clear();
 }

@@ -1,4 +1,4 @@
-// Parses the tf.Example of one ImageNet record.
+// Reads and writes tf.Examples.
 #pragma once
 
 #include <bit>
@@ -16,6 +16,8 @@
 #include "data/records/tfrecord.h"
 
 namespace cnntrain::data {
+
+// Parses the tf.Example of one ImageNet record.
 
 /// Coordinates relative to the image, 0..1.
 struct Box {
@@ -36,25 +38,33 @@ struct ImageExample {
 /// adds file and record.
 void parse_image_example(std::span<const std::byte> record, ImageExample& example);
 
-// Encodes a tf.Example directly to bytes, for data sets of millions of records. Equal features in the same order give
-// equal bytes; readers accept any order. Field numbers: example.proto.
+// Field numbers of tf.Example, as tensorflow/core/example has them. A Feature's list has the number of its FeatureType.
 
+inline constexpr std::uint32_t kFeatures = 1;      // of Example
+inline constexpr std::uint32_t kFeatureEntry = 1;  // of Features; entries of a map
+inline constexpr std::uint32_t kEntryKey = 1;
+inline constexpr std::uint32_t kEntryFeature = 2;
+inline constexpr std::uint32_t kListValues = 1;  // packed, except those of bytes
+
+/// Encodes a tf.Example directly to bytes, for data sets of millions of records. Equal features in the same order give
+/// equal bytes; readers accept any order.
 class ExampleEncoder {
 public:
     void add(std::string_view key, std::span<const std::uint32_t> integers);
+    void add(std::string_view key, std::span<const std::int64_t> integers);
     void add(std::string_view key, std::span<const float> floats);
+    void add(std::string_view key, std::string_view bytes);  // a list of one value
     /// Appends the tf.Example with the features so far to `bytes`, and starts a new one.
     void finish(std::string& bytes);
 
 private:
-    void add_list(std::string_view key, char list);
+    void add_list(std::string_view key, FeatureType type, std::string_view values);
 
     std::string values_;  // values of one packed list
     std::string features_;
 };
 
-// Traverses a tf.Example in place: Example > Features > map entries > Feature > list > values. Field numbers and
-// nesting: example.proto.
+// Traverses a tf.Example in place: Example > Features > map entries > Feature > list > values.
 //
 // All functions return false if the bytes are malformed or contain what no writer produces: an entry with two values, a
 // Feature with lists of two types. A visitor returns false to stop; the traversal then returns false.
@@ -80,14 +90,12 @@ struct FeatureEntry {
     std::span<const std::byte> feature;
 };
 inline std::optional<FeatureEntry> read_feature_entry(std::span<const std::byte> entry) {
-    constexpr std::uint32_t kKey = 1;
-    constexpr std::uint32_t kFeature = 2;
     FeatureEntry result;
     int values = 0;
     const bool ok = for_each_field(entry, [&](const WireReader& reader) {
-        if (is_message(reader, kKey))
+        if (is_message(reader, kEntryKey))
             result.key = {reinterpret_cast<const char*>(reader.bytes().data()), reader.bytes().size()};
-        if (!is_message(reader, kFeature)) return true;
+        if (!is_message(reader, kEntryFeature)) return true;
         result.feature = reader.bytes();
         return ++values == 1;
     });
@@ -96,12 +104,10 @@ inline std::optional<FeatureEntry> read_feature_entry(std::span<const std::byte>
 
 /// Calls `visit(entry)` for each entry in record order. Of several entries with one key, the last is valid.
 template <typename Visit> bool for_each_feature(std::span<const std::byte> record, Visit visit) {
-    constexpr std::uint32_t kFeatures = 1;
-    constexpr std::uint32_t kEntry = 1;
     return for_each_field(record, [&](const WireReader& example) {
         if (!is_message(example, kFeatures)) return true;
         return for_each_field(example.bytes(), [&](const WireReader& features) {
-            if (!is_message(features, kEntry)) return true;
+            if (!is_message(features, kFeatureEntry)) return true;
             const std::optional<FeatureEntry> entry = read_feature_entry(features.bytes());
             return entry && visit(*entry);
         });
@@ -123,11 +129,10 @@ inline std::optional<FeatureType> list_type(std::span<const std::byte> feature) 
 
 /// Calls `visit(reader)` for each value, or run of packed values, in the feature's list of that type.
 template <typename Visit> bool for_each_value(std::span<const std::byte> feature, FeatureType type, Visit visit) {
-    constexpr std::uint32_t kValues = 1;
     return for_each_field(feature, [&](const WireReader& list) {
         if (!is_message(list, static_cast<std::uint32_t>(type))) return true;
         return for_each_field(list.bytes(),
-                              [&](const WireReader& value) { return value.field() != kValues || visit(value); });
+                              [&](const WireReader& value) { return value.field() != kListValues || visit(value); });
     });
 }
 

@@ -361,7 +361,7 @@ MadeRecord ImagenetConversion::make(std::int64_t source, ImageConverter& convert
         !stored.converted_from.empty() && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
     if (is_other) record.notes.emplace_back(kFromOther);
     if (stored.turned) record.notes.emplace_back(kTurned);
-    record.bytes = serialise_image_example(std::move(description));
+    record.bytes = serialise_image_example(description);
     return record;
 }
 

@@ -49,8 +49,8 @@ struct ImageDescription {
     std::vector<std::int64_t> box_labels = {};  // one per box
 };
 
-/// Equal descriptions give equal bytes.
-std::string serialise_image_example(ImageDescription image);
+/// Equal descriptions give equal bytes: keys stand in alphabetical order.
+std::string serialise_image_example(const ImageDescription& image);
 
 /// Name of a file: "train-00003-of-01024".
 std::string shard_name(std::string_view prefix, std::size_t shard, std::size_t shards);
