@@ -1,4 +1,4 @@
-// The reference backend runs the naive float64 evaluator of every node. Slow; other backends are compared with it.
+// The backends. The first, the reference, runs the naive float64 evaluator of every node: slow, to compare others with.
 #pragma once
 
 #include <cstdint>

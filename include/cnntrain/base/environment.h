@@ -1,4 +1,4 @@
-// Variables of the environment, and texts that name them.
+// The surroundings of the process: variables of the environment, texts that name them, and the terminal.
 #pragma once
 
 #include <cstddef>

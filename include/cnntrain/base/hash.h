@@ -1,4 +1,4 @@
-// Short fingerprints of text: 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv). The same text gives the same
+// Fingerprints: CRC-32C of bytes; of text, 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv), always the same
 // number in every process and version, so that files and seeds may depend on it. For telling apart, not against
 // forgery.
 #pragma once

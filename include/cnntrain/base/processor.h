@@ -1,4 +1,4 @@
-// Name and instruction sets of the processor.
+// The processor: its name and instruction sets, the cores that the process may use, caches, and waiting by spinning.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rows of text in columns, for users to read.
+// Text for users to read (columns, lists, times, numbers, CSV, XML), patterns, checks of JSON, names of enumerators.
 #pragma once
 
 #include <algorithm>

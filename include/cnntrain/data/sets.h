@@ -1,4 +1,4 @@
-// Finds the files of a data set.
+// Data sets by kind: the files of published ones, folders of images, labelled texts, sequences for pretraining.
 #pragma once
 
 #include <algorithm>

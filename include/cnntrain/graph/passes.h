@@ -1,4 +1,4 @@
-// Reverse-mode differentiation: a forward graph and an objective in, gradient nodes out.
+// From graph to graph: differentiation (a forward graph and an objective in, gradient nodes out), then rewrites.
 #pragma once
 
 #include <map>
