@@ -33,6 +33,9 @@ inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bi
 /// otherwise the step is divided.
 bool unscales_gradient(graph::UpdateRule rule);
 
+/// True if the rule keeps the means of gradients and of their squares, whose settings are AdamSettings.
+bool keeps_moments(graph::UpdateRule rule);
+
 /// The user's settings with those that a run adds.
 struct UpdateSettings : OptimiserSettings {
     std::int64_t micro_batches = 1;  // per weight update, over all replicas and processes

@@ -1,18 +1,20 @@
 #include "backend/ipu/slots.h"
 
 #include <algorithm>
-#include <gcl/Collectives.hpp>
 #include <initializer_list>
+#include <vector>
+
+#include <gcl/Collectives.hpp>
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
-#include <vector>
 
 #include "backend/ipu/device.h"
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/optimiser.h"
 
 namespace cnntrain::ipu {
 
@@ -49,7 +51,7 @@ OptimiserState::OptimiserState(const Graph& graph, const graph::Facts& facts, un
 
 /// Shards the node if it has a state and all its tensors can be divided anywhere. The trust ratios of column blocks
 /// need whole rows, and the gradient of a proxy the whole sum. The zeros at the end of the last shard would be 0 / 0 in
-/// the quotients of AdamW and LAMB without an epsilon.
+/// the quotients of moments without an epsilon.
 void OptimiserState::shard(NodeId id) {
     const Node& node = graph_.node(id);
     if (!is_update(node)) return;
@@ -62,7 +64,7 @@ void OptimiserState::shard(NodeId id) {
     const bool divides = node.as<graph::UpdateAttrs>().column_blocks == 1 && facts_.crosses_into_update(gradient) &&
                          update_reads_by(graph_, gradient, {node.kind, OpKind::gradient_factor});
     const auto& attrs = node.as<graph::UpdateAttrs>();
-    const bool divides_by_states = attrs.rule == graph::UpdateRule::adamw || attrs.rule == graph::UpdateRule::lamb;
+    const bool divides_by_states = optim::keeps_moments(attrs.rule);
     if (states.empty() || !divides || (divides_by_states && attrs.epsilon == 0)) return;
     const bool has_master = graph_.value(target).role == Role::slot;
     if (has_master && !update_reads_by(graph_, target, {node.kind, OpKind::round_copy})) return;

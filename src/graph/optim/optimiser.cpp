@@ -33,6 +33,7 @@ struct OptimiserRow {
     bool unscales_gradient;
     std::vector<SlotRow> slots;
     void (*set)(graph::UpdateAttrs&, const UpdateSettings&, const std::string& variable);
+    bool keeps_moments = false;
 };
 
 void set_nothing(graph::UpdateAttrs& /*attrs*/, const UpdateSettings& /*settings*/, const std::string& /*name*/) {}
@@ -77,8 +78,8 @@ const std::vector<OptimiserRow>& optimisers() {
         {UpdateRule::momentum, false, {{kMomentumSlot}}, set_momentum},
         {UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
         {UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
-        {UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
-        {UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb},
+        {UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam, true},
+        {UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb, true},
         {UpdateRule::nesterov, false, {{kMomentumSlot}}, set_momentum},
     };
     return rows;
@@ -123,9 +124,8 @@ struct UpdateScalars {
 /// Moments stay in f32: a smaller type would round an update's change away. They are smaller only if the weights are,
 /// and if f32_means is off.
 DType slot_type(const UpdateSettings& settings, DType target) {
-    const bool keeps_moments = settings.rule == UpdateRule::adamw || settings.rule == UpdateRule::lamb;
     const bool in_f32 = settings.f32_means || (settings.slots && size_bytes(*settings.slots) < size_bytes(DType::f32));
-    return keeps_moments && in_f32 ? DType::f32 : settings.slots.value_or(target);
+    return keeps_moments(settings.rule) && in_f32 ? DType::f32 : settings.slots.value_or(target);
 }
 
 /// `target`: the parameter, or its master.
@@ -264,6 +264,10 @@ Patterns frozen_patterns(const Graph& graph, const std::vector<std::string>& exp
 }
 
 }  // namespace
+
+bool keeps_moments(UpdateRule rule) {
+    return row_of(rule).keeps_moments;
+}
 
 bool unscales_gradient(UpdateRule rule) {
     return row_of(rule).unscales_gradient;

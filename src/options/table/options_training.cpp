@@ -1,4 +1,5 @@
 // Shared options: the Training group.
+#include "cnntrain/graph/optimiser.h"
 #include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
@@ -237,6 +238,14 @@ std::vector<Option> parallel_options() {
     };
 }
 
+std::vector<std::string_view> rules_with_moments() {
+    std::vector<std::string_view> names;
+    for (const graph::UpdateRuleFacts& facts : graph::kUpdateRules) {
+        if (optim::keeps_moments(facts.rule)) names.push_back(spelling(facts.rule));
+    }
+    return names;
+}
+
 std::vector<Option> optimiser_options() {
     return {
         {.flag = "--optimiser",
@@ -275,19 +284,19 @@ std::vector<Option> optimiser_options() {
         {.flag = "--beta1",
          .help = "AdamW, LAMB: decay of the mean of gradients.",
          .range = between(0, 1),
-         .acts = {.in = kT, .needs = {{"optimiser", {"AdamW", "LAMB"}}}},
+         .acts = {.in = kT, .needs = {{"optimiser", rules_with_moments()}}},
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::adam, &optim::AdamSettings::beta1>()},
         {.flag = "--beta2",
          .help = "AdamW, LAMB: decay of the mean of squared gradients.",
          .range = between(0, 1),
-         .acts = {.in = kT, .needs = {{"optimiser", {"AdamW", "LAMB"}}}},
+         .acts = {.in = kT, .needs = {{"optimiser", rules_with_moments()}}},
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::adam, &optim::AdamSettings::beta2>()},
         {.flag = "--adam-epsilon",
          .help = "AdamW, LAMB: number added to the root of the mean of squared gradients.",
          .range = at_least(0),
-         .acts = {.in = kT, .needs = {{"optimiser", {"AdamW", "LAMB"}}}},
+         .acts = {.in = kT, .needs = {{"optimiser", rules_with_moments()}}},
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::adam, &optim::AdamSettings::epsilon>()},
         {.flag = "--offload-fp32-weight-copy",

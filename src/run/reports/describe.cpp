@@ -7,9 +7,10 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
@@ -219,20 +220,10 @@ std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, 
 namespace {
 
 std::string rule_text(const optim::OptimiserSettings& how) {
-    std::string name(spelling(how.rule));
-    switch (how.rule) {
-        case graph::UpdateRule::sgd:
-            return name;
-        case graph::UpdateRule::momentum:
-        case graph::UpdateRule::nesterov:
-        case graph::UpdateRule::rmsprop:
-        case graph::UpdateRule::lars:
-            return name + ", momentum " + text(how.momentum);
-        case graph::UpdateRule::adamw:
-        case graph::UpdateRule::lamb:
-            return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
-    }
-    return name;
+    const std::string name(spelling(how.rule));
+    if (optim::keeps_moments(how.rule))
+        return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
+    return graph::facts_of(how.rule).slots == 0 ? name : name + ", momentum " + text(how.momentum);
 }
 
 }  // namespace

@@ -90,32 +90,28 @@ double base_exponent(const options::Settings& settings) {
                      static_cast<double>(batch));
 }
 
+/// The name of an optimiser in the summary.
+std::string_view summary_name(graph::UpdateRule rule) {
+    if (rule == graph::UpdateRule::momentum) return "SGD with Momentum";
+    if (rule == graph::UpdateRule::nesterov) return "SGD with Nesterov Momentum";
+    return spelling(rule);
+}
+
 void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings, std::int64_t global_batch) {
-    switch (settings.rule) {
-        case graph::UpdateRule::sgd:
-            out << "SGD\n";
-            return;
-        case graph::UpdateRule::momentum:
-            out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
-            return;
-        case graph::UpdateRule::nesterov:
-            out << "SGD with Nesterov Momentum\n Momentum: " << text(settings.momentum) << '\n';
-            return;
-        case graph::UpdateRule::rmsprop:
-            out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
-            out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
-            out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
-            return;
-        case graph::UpdateRule::lars:
-            out << "LARS\n Momentum: " << text(settings.momentum) << '\n';
-            out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
-            out << " Skip List: " << list_text(settings.lars.skip) << '\n';
-            return;
-        case graph::UpdateRule::adamw:
-        case graph::UpdateRule::lamb:
-            out << spelling(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
-                << text(settings.adam.beta2) << '\n';
-            out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
+    const graph::UpdateRule rule = settings.rule;
+    out << summary_name(rule) << '\n';
+    if (optim::keeps_moments(rule)) {
+        out << " Betas: " << text(settings.adam.beta1) << ' ' << text(settings.adam.beta2) << '\n';
+        out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
+    } else if (graph::facts_of(rule).slots > 0) {
+        out << " Momentum: " << text(settings.momentum) << '\n';
+    }
+    if (rule == graph::UpdateRule::rmsprop) {
+        out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
+        out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
+    } else if (rule == graph::UpdateRule::lars) {
+        out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
+        out << " Skip List: " << list_text(settings.lars.skip) << '\n';
     }
 }
 
