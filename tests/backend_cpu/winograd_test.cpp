@@ -4,6 +4,7 @@
 #include <span>
 
 #include "backend_cpu/kernel_data.h"
+#include "cnntrain/graph/activation.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -161,16 +162,14 @@ TYPED_TEST(Winograd, AddsBiasAndResidualBeforeTheActivation) {
     const auto bias = random_values<float>(48, 4);
     const auto plain = this->conv(operands.shape, false, operands.x, operands.w);
     const auto residual = operands.dy;
-    for (const Activation activation : {Activation::none, Activation::relu, Activation::swish}) {
+    for (const Activation activation : graph::kActivations) {
         const auto result =
             this->conv(operands.shape, false, operands.x, operands.w, {bias.data(), residual.data(), activation});
         for (std::size_t i = 0; i < result.size(); ++i) {
             const std::size_t pixels = 30;
             const std::size_t channel = i / (pixels * 16) % 3 * 16 + i % 16;
             const double sum = widened(plain[i]) + bias[channel] + widened(residual[i]);
-            const double want = activation == Activation::none   ? sum
-                                : activation == Activation::relu ? std::max(sum, 0.0)
-                                                                 : sum / (1 + std::exp(-sum));
+            const double want = graph::activated(activation, sum);
             const double rounding = std::is_same_v<TypeParam, float> ? 1e-5 : 1.0 / 64;
             ASSERT_NEAR(widened(result[i]), want, rounding * (1 + std::abs(sum)));
         }

@@ -58,14 +58,9 @@ template <typename T>
 HWY_INLINE Floats finished(const WinogradEpilogue<T>& epilogue, Floats bias, Floats value, std::int64_t offset) {
     Floats result = hn::Add(value, bias);
     if (epilogue.residual != nullptr) result = hn::Add(result, load(epilogue.residual + offset));
-    switch (epilogue.activation) {
-        case Activation::relu:
-            return positive_part(result);
-        case Activation::swish:
-            return swish(result);
-        default:
-            return result;
-    }
+    with_activation(epilogue.activation,
+                    [&]<Activation kActivation>() HWY_ATTR { result = ActivationOf<kActivation>::value(result); });
+    return result;
 }
 
 /// Transforms the sums of one block of output channels, block `from` of m, back to pixels.
