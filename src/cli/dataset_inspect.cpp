@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"

@@ -1,10 +1,9 @@
 // Converts a poprun request to instances on hosts and to the mpirun command line that starts them.
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,6 +15,9 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

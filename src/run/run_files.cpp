@@ -4,10 +4,11 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"

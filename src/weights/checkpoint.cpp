@@ -4,10 +4,11 @@
 #include <bit>
 #include <charconv>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

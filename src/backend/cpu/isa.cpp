@@ -1,6 +1,7 @@
 #include "backend/cpu/isa.h"
 
 #include <cstdlib>
+
 #include <dnnl.hpp>
 
 #include "backend/cpu/kernels/kernels.h"

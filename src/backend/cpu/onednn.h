@@ -4,9 +4,10 @@
 // are NHWC and HWIO. All conversions between the two are here.
 #pragma once
 
-#include <dnnl.hpp>
 #include <optional>
 #include <string>
+
+#include <dnnl.hpp>
 
 #include "backend/cpu/kernels/kernels.h"
 #include "cnntrain/base/tensor.h"

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
+
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/Device.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
-#include <string>
-#include <vector>
 
 #include "backend/ipu/slots.h"
 #include "cnntrain/parallel/pipeline.h"

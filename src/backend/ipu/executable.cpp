@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
+
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
-#include <utility>
 
 #include "backend/ipu/device.h"
 #include "cnntrain/base/elapsed.h"

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <poplar/Device.hpp>
-#include <poplar/Engine.hpp>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <poplar/Device.hpp>
+#include <poplar/Engine.hpp>
 
 #include "backend/ipu/device.h"
 #include "backend/ipu/infeed.h"

@@ -10,13 +10,14 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
 #include <poplar/DataStream.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 #include <poplin/Convolution.hpp>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/backend/backend.h"

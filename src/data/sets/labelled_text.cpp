@@ -1,8 +1,5 @@
 #include "cnntrain/data/sets.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -17,6 +14,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

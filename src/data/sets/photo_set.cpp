@@ -1,6 +1,5 @@
 #include "data/sets/photo_set.h"
 
-#include <tbb/parallel_for.h>
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -11,6 +10,8 @@
 #include <span>
 #include <tuple>
 #include <utility>
+
+#include <tbb/parallel_for.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

@@ -1,9 +1,5 @@
 #include "cnntrain/data/sets.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,6 +14,11 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"

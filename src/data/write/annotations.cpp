@@ -1,16 +1,17 @@
 #include "data/write/annotations.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <pugixml.hpp>
 #include <set>
+
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <pugixml.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

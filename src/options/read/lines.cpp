@@ -5,7 +5,6 @@
 #include <yaml-cpp/parser.h>
 #include <yaml-cpp/yaml.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -18,6 +17,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"

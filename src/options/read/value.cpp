@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"

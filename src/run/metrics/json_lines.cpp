@@ -1,8 +1,9 @@
 #include "cnntrain/run/text_reports.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 #include <variant>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"

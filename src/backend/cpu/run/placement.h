@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dnnl.hpp>
 #include <vector>
+
+#include <dnnl.hpp>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"

@@ -1,11 +1,12 @@
 // Convolutions and their gradients by poplin. Channels come second there, and a kernel is [G][O/G][I][K][K].
+#include <vector>
+
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 #include <popnn/Pooling.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 

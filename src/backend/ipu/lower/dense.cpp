@@ -1,11 +1,12 @@
 // Matrix products by poplin: the fully connected layer, its gradients, and products for every index of leading axes.
 #include <algorithm>
+#include <string>
+#include <vector>
+
 #include <poplar/Interval.hpp>
 #include <poplin/MatMul.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <string>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"

@@ -1,12 +1,13 @@
 // Formulas of popops: popnn has no cross entropy with smoothed or mixed labels.
 #include "backend/ipu/lower/class_losses.h"
 
+#include <utility>
+
 #include <popnn/LogSoftmax.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
-#include <utility>
 
 #include "backend/ipu/lower/support.h"
 

@@ -1,13 +1,14 @@
 #include "backend/ipu/lower/norm.h"
 
+#include <utility>
+#include <vector>
+
 #include <gcl/Collectives.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <utility>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 

@@ -1,8 +1,9 @@
 // Element by element: constants, scaling, casts, sums, image normalisation; the parameter-free shortcut.
+#include <vector>
+
 #include <popops/ElementWise.hpp>
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 

@@ -1,7 +1,8 @@
 // Proxy norm: activations standardised by the moments that they would have, had their input been normal.
+#include <vector>
+
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/rng.h"

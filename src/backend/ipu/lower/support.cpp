@@ -1,14 +1,15 @@
 #include "backend/ipu/lower/support.h"
 
 #include <numeric>
+#include <string>
+#include <vector>
+
 #include <popnn/NonLinearity.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Encoding.hpp>
 #include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
-#include <string>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"

@@ -5,6 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
+#include <vector>
+
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
@@ -12,9 +16,6 @@
 #include <poplar/Type.hpp>
 #include <poplin/Convolution.hpp>
 #include <popops/Expr.hpp>
-#include <set>
-#include <span>
-#include <vector>
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/activation.h"

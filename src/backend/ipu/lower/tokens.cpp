@@ -1,5 +1,6 @@
 // Rows chosen by their numbers, by popops' slices, and the cross entropy of tokens.
 #include <algorithm>
+
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Zero.hpp>

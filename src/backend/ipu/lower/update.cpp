@@ -1,16 +1,17 @@
 // Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters. All arithmetic is in float;
 // stored results are rounded once.
 #include <cmath>
-#include <gcl/Collectives.hpp>
 #include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
+
+#include <gcl/Collectives.hpp>
 #include <poplar/CSRFunctions.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <utility>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 

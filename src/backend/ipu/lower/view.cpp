@@ -1,7 +1,8 @@
 // Views, which copy nothing, and the gradient of a slice.
+#include <vector>
+
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
-#include <vector>
 
 #include "backend/ipu/lower/support.h"
 
