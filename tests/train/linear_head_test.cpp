@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -188,6 +190,21 @@ TEST(Minimise, EndsWhereItMayGoNoFurther) {
     const Minimum minimum = minimise(broken, {0}, {});
     EXPECT_EQ(minimum.at[0], 0);
     EXPECT_FALSE(minimum.converged);
+}
+
+/// Tasks allocate memory, and products may. An exception in a thread of its own would end the process.
+TEST(Tasks, ThatThrowEndAllWithTheirException) {
+    for (const int threads : {1, 3}) {
+        std::atomic<int> begun = 0;
+        EXPECT_THROW(for_each_task(1000, threads,
+                                   [&](std::int64_t) {
+                                       ++begun;
+                                       throw std::bad_alloc();
+                                   }),
+                     std::bad_alloc);
+        EXPECT_GE(begun, 1);
+        EXPECT_LE(begun, threads);
+    }
 }
 
 TEST(Products, AreThoseOfPlainLoops) {

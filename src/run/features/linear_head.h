@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
@@ -114,18 +116,28 @@ Minimum minimise(const SmoothFunction& function, std::vector<double> start, cons
 
 // Work in independent tasks on several threads.
 
-/// Calls work(task) for each of 0..tasks-1, on this thread and others. `work` must not throw, and a task's result must
-/// not depend on which thread does it.
+/// Calls work(task) for each of 0..tasks-1, on this thread and others. A task's result must not depend on which thread
+/// does it. If one throws, no further task begins, and the first exception is thrown when those that run have ended.
 template <typename Work> void for_each_task(std::int64_t tasks, int threads, const Work& work) {
     std::atomic<std::int64_t> next{0};
+    std::once_flag failed;
+    std::exception_ptr failure;
     const auto take_tasks = [&] {
-        for (std::int64_t task = next++; task < tasks; task = next++)
-            work(task);
+        try {
+            for (std::int64_t task = next++; task < tasks; task = next++)
+                work(task);
+        } catch (...) {
+            next = tasks;
+            std::call_once(failed, [&] { failure = std::current_exception(); });
+        }
     };
-    std::vector<std::jthread> others;
-    for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, tasks); ++i)
-        others.emplace_back(take_tasks);
-    take_tasks();
+    {
+        std::vector<std::jthread> others;
+        for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, tasks); ++i)
+            others.emplace_back(take_tasks);
+        take_tasks();
+    }
+    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace cnntrain::run
