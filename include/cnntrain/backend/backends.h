@@ -1,4 +1,4 @@
-// The backends. The first, the reference, runs the naive float64 evaluator of every node: slow, to compare others with.
+// The backends. The reference evaluates each node naively in float64: it is slow, and others are compared with it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Fingerprints: CRC-32C of bytes; of text, 64-bit FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv), always the same
-// number in every process and version, so that files and seeds may depend on it. For telling apart, not against
-// forgery.
+// Fingerprints: CRC-32C of bytes, and 64-bit FNV-1a of text (http://www.isthe.com/chongo/tech/comp/fnv). They are the
+// same numbers in every process and version, so that files and seeds may depend on them. They tell contents apart and
+// do not protect against forgery.
 #pragma once
 
 #include <array>

@@ -99,7 +99,7 @@ struct Workspace {
     std::int64_t stored_pixels = 0;  // of the image files that were opened
 };
 
-/// In place of a sample's number: a padding sample, which fills the last batch of a sweep over the data.
+/// The number of the padding sample, which fills the last batch of a sweep over the data.
 inline constexpr std::int64_t kPaddingSample = -1;
 
 enum class SampleState : std::uint8_t {

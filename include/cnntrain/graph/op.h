@@ -214,8 +214,8 @@ struct NormAttrs {
 /// standardise: x[N,H,W,C] or x[N,C] (, mean f32[C]) (, scale f32[C]) -> y = (x - mean) * scale, like x; mean, scale or
 /// both.
 /// standardise_grad: with scale: y, scale, dy -> dx (, dmean f32[C]), dscale f32[C], where scale is nowhere 0; with a
-/// mean alone: dy -> dmean f32[C], and dx is dy itself. dscale is made of y, so that y may be written over x; a trained
-/// scale that may become 0 is a norm's gamma or a scale_channels.
+/// mean alone: dy -> dmean f32[C], and dx is dy itself. dscale follows from y, so y may be written over x; norms and
+/// scale_channels have scales that may become 0.
 struct StandardiseAttrs {
     bool mean = true;
     bool scale = true;

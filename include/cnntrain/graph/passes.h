@@ -1,4 +1,4 @@
-// From graph to graph: differentiation (a forward graph and an objective in, gradient nodes out), then rewrites.
+// Passes over graphs: differentiation, which adds the gradient nodes of an objective to a forward graph, and rewrites.
 #pragma once
 
 #include <map>

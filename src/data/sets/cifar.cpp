@@ -143,10 +143,7 @@ std::span<const std::uint8_t> Cifar::changed_planes(std::span<const std::uint8_t
 }
 
 SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
-    if (index == kPaddingSample) {
-        store_nothing(kNoLabel, out);
-        return SampleState::padding;
-    }
+    if (index == kPaddingSample) return store_nothing(kNoLabel, out);
     std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
     if (settings_.augment && augmenter_.changes_levels()) planes = changed_planes(planes, position, workspace);
     const std::array<float, 256> value = standardisation_table(planes);

@@ -67,10 +67,7 @@ std::vector<Field> EncodedImages::fields() const {
 
 SampleState EncodedImages::read(std::int64_t index, SamplePosition position, SampleView out,
                                 Workspace& workspace) const {
-    if (index == kPaddingSample) {
-        store_nothing(kNoLabel, out);
-        return SampleState::padding;
-    }
+    if (index == kPaddingSample) return store_nothing(kNoLabel, out);
     for (int replacements = 0;; ++replacements) {
         const std::int64_t number = (index + replacements) % size();
         const Image image = load(number, workspace);
@@ -86,10 +83,7 @@ SampleState EncodedImages::read(std::int64_t index, SamplePosition position, Sam
             damage_.add(
                 number, file_of(number), error.what(),
                 replace ? "the next " + std::string(words_.unit) + " replaces it" : std::string(words_.left_out));
-            if (!replace) {
-                store_nothing(kLeftOut, out);
-                return SampleState::undecodable;
-            }
+            if (!replace) return store_nothing(kLeftOut, out);
             if (replacements == kMostReplacements) {
                 throw Error(ErrorKind::data, std::string(error.what()) + "; so are the " +
                                                  std::to_string(kMostReplacements) + " " + std::string(words_.unit) +

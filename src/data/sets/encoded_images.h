@@ -124,8 +124,8 @@ inline std::span<std::byte> image_of(SampleView out) {
     return out[0];
 }
 void store_label(std::int32_t label, SampleView out);
-/// Writes a zero image that does not count; the label gives the reason.
-void store_nothing(std::int32_t label, SampleView out);
+/// Writes a zero image that does not count; the label, kNoLabel or kLeftOut, gives the reason.
+SampleState store_nothing(std::int32_t label, SampleView out);
 
 // The data set ImageNet, from TFRecords.
 

@@ -289,10 +289,7 @@ std::vector<Field> LabelledText::fields() const {
 }
 
 SampleState LabelledText::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
-    if (index == kPaddingSample) {
-        store_empty_text(out);
-        return SampleState::padding;
-    }
+    if (index == kPaddingSample) return store_empty_text(out);
     tokens_->store(rows_[static_cast<std::size_t>(index)], out);
     return SampleState::counted;
 }
@@ -580,11 +577,12 @@ void LabelledTokens::store(std::size_t row, SampleView out) const {
 }
 
 /// Marks one token as valid: attention over no tokens is undefined.
-void store_empty_text(SampleView out) {
+SampleState store_empty_text(SampleView out) {
     for (const std::size_t field : {kIds, kSegments, kMask})
         std::ranges::fill(out[field], std::byte{0});
     store_ints(out[kMask], 0, 1, [](std::size_t) { return 1; });
     store_text_label(kNoLabel, out);
+    return SampleState::padding;
 }
 
 LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int threads,

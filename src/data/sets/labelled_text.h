@@ -32,7 +32,7 @@ struct LabelledTokens {
 };
 
 /// Writes the fields of a padding sample.
-void store_empty_text(SampleView out);
+SampleState store_empty_text(SampleView out);
 
 /// Arguments and errors as in open_labelled_text().
 LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int threads,

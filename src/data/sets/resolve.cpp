@@ -285,9 +285,10 @@ void store_label(std::int32_t label, SampleView out) {
     std::memcpy(out[1].data(), &label, sizeof label);
 }
 
-void store_nothing(std::int32_t label, SampleView out) {
+SampleState store_nothing(std::int32_t label, SampleView out) {
     std::memset(image_of(out).data(), 0, image_of(out).size());
     store_label(label, out);
+    return label == kNoLabel ? SampleState::padding : SampleState::undecodable;
 }
 
 namespace {
