@@ -180,10 +180,16 @@ std::optional<BertConfig> config_of(const Checkpoint& source, const std::string&
 }
 
 void check_heads(const BertConfig& config, const Converted& result, const std::string& path) {
-    if (config.heads == 0 || config.heads * nn::kHeadSize == result.sizes.hidden) return;
-    throw Error(ErrorKind::unsupported, path + ": " + std::to_string(config.heads) + " attention heads in a width of " +
-                                            std::to_string(result.sizes.hidden) + ", but a head is " +
-                                            std::to_string(nn::kHeadSize) + " wide here");
+    if (config.heads == 0 || result.sizes.hidden % config.heads == 0) return;
+    throw Error(ErrorKind::data, path + ": " + std::to_string(config.heads) +
+                                     " attention heads do not divide a width of " +
+                                     std::to_string(result.sizes.hidden));
+}
+
+/// The number of attention heads, which does not follow from the variables; usual ones are 64 wide.
+std::int64_t heads_of(const BertConfig& config, const Converted& result) {
+    constexpr std::int64_t kUsualWidth = 64;
+    return config.heads > 0 ? config.heads : std::max<std::int64_t>(1, result.sizes.hidden / kUsualWidth);
 }
 
 void set_sizes(BertConfig& config, const weights::BertSizes& sizes) {
@@ -225,7 +231,7 @@ std::string network_options(const Converted& result, const std::optional<BertCon
     const std::map<std::string, HostTensor>& tensors = result.checkpoint.tensors;
     add("--vocab-size", tensors.at("bert/embeddings/word_embeddings").shape()[0]);
     add("--hidden-size", sizes.hidden);
-    add("--num-attention-heads", std::max<std::int64_t>(1, sizes.hidden / nn::kHeadSize));
+    add("--num-attention-heads", heads_of(config.value_or(BertConfig{}), result));
     add("--num-hidden-layers", sizes.layers);
     add("--intermediate-size", sizes.intermediate);
     add("--max-position-embeddings", sizes.positions);
@@ -290,7 +296,7 @@ Converted exported(const Flags& flags, Checkpoint source, const std::string& pat
     Converted result = weights::to_hugging_face(std::move(source), settings, path);
     BertConfig& config = arguments.config;
     check_heads(config, result, path);
-    config.heads = std::max<std::int64_t>(1, result.sizes.hidden / nn::kHeadSize);
+    config.heads = heads_of(config, result);
     config.class_names = std::move(names);
     set_sizes(config, result.sizes);
     config.variables = result.variables;

@@ -212,7 +212,7 @@ void warn_of_full_disk(const std::string& folder, const CheckpointTotal& checkpo
 void warn_of_lone_head(const TrainingRun& run, const graph::Graph& graph) {
     if (run.settings().optimiser.freeze.empty() || run.settings().head.solves()) return;
     const Patterns frozen(run.settings().optimiser.freeze, "--freeze");
-    const std::vector<std::string> head = run.task.first_weights().may_lack;
+    const std::vector<std::string> head = run.task.first_weights().last_layer;
     const auto is_of_head = [&](const std::string& name) {
         return std::ranges::any_of(head, [&](const std::string& scope) { return name.starts_with(scope); });
     };

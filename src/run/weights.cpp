@@ -296,7 +296,7 @@ void expect_last_layer(const weights::Checkpoint& checkpoint, const graph::Graph
     std::optional<std::int64_t> classes;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
-        if (!begins_with_any(variable.name, allowed.may_lack)) continue;
+        if (!begins_with_any(variable.name, allowed.last_layer)) continue;
         Shape wanted = variable.desc.shape;
         const std::size_t axis = class_axis(wanted, allowed);
         expected.push_back(variable.name + " " + class_shape_text(wanted, axis));
@@ -461,10 +461,16 @@ CompletedWeights completed(weights::Checkpoint checkpoint, const graph::Graph& g
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!places[i]) result.new_classes.push_back(allowed.classes[i]);
     }
+    std::vector<std::string> missing;
+    std::ranges::copy_if(allowed.may_lack, std::back_inserter(missing), [&](const std::string& part) {
+        return std::ranges::none_of(checkpoint.tensors,
+                                    [&](const auto& tensor) { return tensor.first.starts_with(part); });
+    });
     const bool same_classes = !places.empty() && result.new_classes.empty() && named.size() == places.size();
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         graph::Value variable = graph.value(id);
-        if (!begins_with_any(variable.name, allowed.may_lack)) continue;
+        const bool may_change = begins_with_any(variable.name, allowed.last_layer);
+        if (!may_change && !begins_with_any(variable.name, missing)) continue;
         const auto found = checkpoint.tensors.find(variable.name);
         const bool there = found != checkpoint.tensors.end();
         const std::size_t axis = class_axis(variable.desc.shape, allowed);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "bert_golden.h"
+#include "cnntrain/data/sets.h"
 #include "data/write/pretraining_plan.h"
 #include "fixtures.h"
 #include "support/errors.h"
@@ -122,6 +123,57 @@ TEST(Vocabulary, MissingTokensAreNamed) {
                 AllOf(HasSubstr("v.txt"), HasSubstr("MASK"), HasSubstr("3 lines")));
     write_text(files, "v.txt", "[UNK]\n[CLS]\n[SEP]");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { Vocabulary::read(files, "v.txt"); }), HasSubstr("MASK"));
+}
+
+/// tokenizer.json of a WordPiece model with the pieces of kSpecial and "a".
+std::string tokeniser_json(const std::string& type = "WordPiece", const std::string& normaliser = "") {
+    return R"({"added_tokens": [{"id": 6, "content": "<brand>"}, {"id": 3, "content": "[SEP]"}],
+               "normalizer": {"type": "BertNormalizer", "lowercase": true)" +
+           normaliser + R"(}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+               "model": {"type": ")" +
+           type + R"(", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 3,
+                     "vocab": {"a": 5, "[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "##a": 7}}})";
+}
+
+TEST(Vocabulary, OfATokenizerJson) {
+    MemoryFiles files;
+    write_text(files, "m/tokenizer.json", tokeniser_json());
+    const Vocabulary vocabulary = Vocabulary::read(files, "m/tokenizer.json");
+    EXPECT_EQ(vocabulary.size(), 8u);
+    EXPECT_EQ(vocabulary.find("<brand>"), 6u);
+    std::vector<TokenId> ids;
+    Tokeniser(vocabulary, /*lower_case=*/true).append_tokens("AAA aaaa", ids);
+    EXPECT_THAT(ids, ElementsAre(5u, 7u, 7u, 1u)) << "a word of four characters is too long";
+    const auto piece = special_piece(vocabulary, "a <brand> [SEP]");
+    ASSERT_TRUE(piece);
+    EXPECT_EQ(piece->begin, 2u);
+    EXPECT_EQ(piece->id, 6u);
+    const TokeniserFacts facts = tokeniser_facts(files, "m/vocab.txt");
+    EXPECT_TRUE(facts.of_transformers && !facts.splits_special_tokens);
+    EXPECT_EQ(facts.lower_case, std::optional(true));
+    write_text(files, "c/tokenizer_config.json", R"({"do_lower_case": false, "split_special_tokens": true})");
+    EXPECT_EQ(tokeniser_facts(files, "c/vocab.txt").lower_case, std::optional(false));
+    EXPECT_TRUE(tokeniser_facts(files, "c/vocab.txt").splits_special_tokens);
+    EXPECT_EQ(tokeniser_facts(files, "vocab.txt").lower_case, std::nullopt);
+}
+
+TEST(Vocabulary, OtherTokenizerJsonsAreRefused) {
+    MemoryFiles files;
+    const auto message = [&](ErrorKind kind, const std::string& text) {
+        write_text(files, "t.json", text);
+        return message_of(kind, [&] { Vocabulary::read(files, "t.json"); });
+    };
+    EXPECT_THAT(message(ErrorKind::unsupported, tokeniser_json("BPE")), AllOf(HasSubstr("BPE"), HasSubstr("RoBERTa")));
+    EXPECT_THAT(message(ErrorKind::unsupported, tokeniser_json("WordPiece", R"(, "strip_accents": false)")),
+                HasSubstr("accents"));
+    const std::string whole = tokeniser_json();
+    for (std::size_t end = 0; end < whole.size(); end += 7)
+        message(ErrorKind::data, whole.substr(0, end));
+    for (const char* id : {"-1", "\"5\"", "5", "1e3", "4194304"}) {
+        std::string text = whole;
+        text.replace(text.find("\"##a\": 7") + 7, 1, id);
+        message(ErrorKind::data, text);
+    }
 }
 
 TEST(CodePoints, BlankAndStrippedAsPython) {

@@ -373,6 +373,53 @@ TEST_F(TextClassification, SizesComeFromAConfigOfTransformers) {
     EXPECT_THAT(message(ErrorKind::unsupported, Command::train, line), HasSubstr("relu"));
 }
 
+TEST_F(TextClassification, AnEncoderOfTransformersWithNarrowHeadsAndNoPooler) {
+    posix_files().make_directories(path("hf"));
+    folder_.write("hf/config.json",
+                  R"({"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 10, "hidden_size": 24,
+                      "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 20,
+                      "max_position_embeddings": 9, "layer_norm_eps": 1e-12, "hidden_act": "gelu"})");
+    folder_.write("hf/tokenizer.json",
+                  R"({"normalizer": {"type": "BertNormalizer", "lowercase": true},
+                      "pre_tokenizer": {"type": "BertPreTokenizer"},
+                      "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                                "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "good": 5,
+                                          "bad": 6, "film": 7, "plot": 8, "cast": 9}}})");
+    const std::string line = kTask +
+                             "--data-dir @train.tsv --validation-file @valid.tsv --seq-length 8 --precision 32 "
+                             "--seed 5 --threads 1 --micro-batch-size 8 --epochs 8 --base-learning-rate 0.003 "
+                             "--init-checkpoint @hf/model.safetensors ";
+    // A run without the file's weights makes them; its pooler and its classifier are left out of the file.
+    run(Command::train,
+        kTask + kTexts +
+            "--vocab-size 10 --hidden-size 24 --num-attention-heads 3 --num-hidden-layers 1 "
+            "--intermediate-size 20 --max-position-embeddings 9 --use-qkv-split --use-qkv-bias --no-validation "
+            "--layer-norm-epsilon 1e-12 --logs-path @drawn");
+    weights::Checkpoint encoder = loaded("drawn/ckpt-0");
+    std::erase_if(encoder.tensors, [](const auto& tensor) {
+        return tensor.first.starts_with("cls/") || tensor.first.starts_with("bert/pooler/") ||
+               tensor.first.ends_with("_m") || tensor.first.ends_with("_v");
+    });
+    encoder.metadata.clear();
+    weights::save(posix_files(), path("hf/model.safetensors"), encoder);
+    const tasks::TextSettings settings = tasks::text_settings(parsed(Command::train, line).settings);
+    EXPECT_EQ(settings.model.heads, 3);
+    EXPECT_EQ(settings.text.vocabulary_file, path("hf/tokenizer.json"));
+    EXPECT_TRUE(settings.text.lower_case);
+    EXPECT_FALSE(tasks::text_settings(parsed(Command::train, line + "--no-do-lower-case").settings).text.lower_case);
+    const Outcome outcome = run(Command::train, line + "--logs-path @tuned");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console,
+                HasSubstr("does not have them: bert/pooler/dense/bias, bert/pooler/dense/kernel, cls/"));
+    const std::string word = "bert/embeddings/word_embeddings";
+    EXPECT_TRUE(same(loaded("tuned/ckpt-0").tensors.at(word), encoder.tensors.at(word)));
+    encoder.tensors.insert(*loaded("drawn/ckpt-0").tensors.find("bert/pooler/dense/kernel"));
+    weights::save(posix_files(), path("hf/model.safetensors"), encoder);
+    EXPECT_THAT(test::message_of(ErrorKind::data, [&] { run(Command::train, line + "--logs-path @half"); }),
+                HasSubstr("bert/pooler/dense/bias"))
+        << "half a pooler";
+}
+
 TEST_F(TextClassification, SaysWhatIsNotGiven) {
     EXPECT_THAT(usage_error(Command::train, kTask + kTexts), HasSubstr("model"));
     EXPECT_THAT(usage_error(Command::train, kTask + kSizes),

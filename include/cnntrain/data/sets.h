@@ -113,11 +113,19 @@ private:
 // Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
 // the second.
 
+/// What the files of transformers beside a vocabulary say of its tokeniser.
+struct TokeniserFacts {
+    bool of_transformers = false;         // there are such files
+    std::optional<bool> lower_case = {};  // empty: they do not say
+    bool splits_special_tokens = true;    // that stand in texts
+};
+TokeniserFacts tokeniser_facts(const FileSystem& files, const std::string& vocabulary_file);
+
 // User settings of a file of labelled texts.
 
 struct LabelledTextSettings {
     std::string file = {};             // TSV or CSV
-    std::string vocabulary_file = {};  // vocabulary of the WordPiece tokeniser
+    std::string vocabulary_file = {};  // of the WordPiece tokeniser: a line a piece, or a tokenizer.json
     bool lower_case = true;            // also strips accents
     /// True: [SEP] and other special tokens in a text are divided as its words are. False: each is one token.
     bool splits_special_tokens = false;

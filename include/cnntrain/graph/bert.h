@@ -23,15 +23,12 @@ namespace cnntrain::nn {
 
 // Settings of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
 
-/// Width of an attention head, in every size of the model.
-inline constexpr std::int64_t kHeadSize = 64;
-
 /// V words, H wide; P positions, T segments.
 struct BertSettings {
     std::int64_t vocabulary = 30400;   // V
-    std::int64_t hidden = 768;         // H = kHeadSize * heads
+    std::int64_t hidden = 768;         // H, a multiple of heads
     std::int64_t layers = 12;          // of the encoder
-    std::int64_t heads = 12;           // of its attention
+    std::int64_t heads = 12;           // of its attention; each is hidden / heads wide
     std::int64_t intermediate = 3072;  // width of its feed-forward part
     std::int64_t positions = 512;      // P
     std::int64_t segment_types = 2;    // T

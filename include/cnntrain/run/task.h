@@ -98,11 +98,12 @@ using PrintedRow =
 /// Permitted differences between the network and the checkpoint with which a training begins. Parts are given by the
 /// first words of their variables' names.
 struct FirstWeights {
-    std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
-    std::vector<std::string> may_have;  // beyond the network: not read
-    /// Names of the network's classes. If the checkpoint names others, the variables of `may_lack` keep the elements of
-    /// classes that both have, at the ends of the last axes, and their other elements are drawn. Empty: only shapes are
-    /// compared.
+    std::vector<std::string> last_layer = {};  // missing, or of other classes: drawn anew
+    std::vector<std::string> may_have = {};    // beyond the network: not read
+    std::vector<std::string> may_lack = {};    // missing as a whole: drawn anew
+    /// Names of the network's classes. If the checkpoint names others, the variables of `last_layer` keep the elements
+    /// of classes that both have, at the ends of the last axes, and their other elements are drawn. Empty: only shapes
+    /// are compared.
     std::vector<std::string> classes = {};
     bool classes_first = false;  // the last layer's weight is [C,F], not [...,F,C]
 };

@@ -135,7 +135,7 @@ void Tokeniser::append_characters(std::vector<TokenId>& ids) {
 }
 
 void Tokeniser::append_word(std::string_view word, std::size_t characters, std::vector<TokenId>& ids) {
-    if (characters > kLongestWord || !vocabulary_->append_pieces(word, ids)) ids.push_back(unknown_);
+    if (characters > vocabulary_->longest_word() || !vocabulary_->append_pieces(word, ids)) ids.push_back(unknown_);
 }
 
 namespace {
@@ -171,16 +171,6 @@ Vocabulary::Vocabulary(std::string_view text) : edges_(kFirstEdges) {
     continuation_ = kRoot;
     for (const char c : kContinuation)
         continuation_ = child(continuation_, static_cast<unsigned char>(c));
-}
-
-Vocabulary Vocabulary::read(const FileSystem& files, const std::string& path) {
-    Vocabulary vocabulary(read_text(files, path));
-    try {
-        vocabulary.special_tokens();
-    } catch (const Error& error) {
-        throw error.within("vocabulary " + path);
-    }
-    return vocabulary;
 }
 
 SpecialTokens Vocabulary::special_tokens() const {
@@ -258,15 +248,15 @@ Vocabulary::Match Vocabulary::longest_piece(Node start, std::string_view word) c
 }
 
 std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text) {
-    constexpr std::string_view kPieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    for (std::size_t at = text.find('['); at != std::string_view::npos; at = text.find('[', at + 1)) {
-        for (const std::string_view piece : kPieces) {
-            if (!text.substr(at).starts_with(piece)) continue;
-            if (const std::optional<TokenId> id = vocabulary.find(piece))
-                return SpecialPiece{at, at + piece.size(), *id};
-        }
+    std::optional<SpecialPiece> first;
+    for (const std::string& piece : vocabulary.special_pieces()) {
+        const std::size_t at = piece.empty() ? std::string_view::npos : text.find(piece);
+        if (at == std::string_view::npos) continue;
+        const std::size_t end = at + piece.size();
+        if (first && (at > first->begin || (at == first->begin && end <= first->end))) continue;
+        if (const std::optional<TokenId> id = vocabulary.find(piece)) first = SpecialPiece{at, end, *id};
     }
-    return std::nullopt;
+    return first;
 }
 
 bool Vocabulary::append_pieces(std::string_view word, std::vector<TokenId>& ids) const {

@@ -68,12 +68,16 @@ struct SpecialTokens {
     TokenId mask = 0;       // [MASK]
 };
 
+/// Longer words become the unknown token, unless a tokenizer.json has another limit.
+inline constexpr std::size_t kLongestWord = 200;  // characters
+
 class Vocabulary {
 public:
     /// `text`: contents of the file. White space around lines is stripped. If a piece occurs in several lines, the last
     /// one is its id.
     explicit Vocabulary(std::string_view text);
-    /// Error(data) names the file if it cannot be read or lacks a special token.
+    /// A file of lines, or by its extension a tokenizer.json. Error(data) names the file if it cannot be read or lacks
+    /// a special token; Error(unsupported) for a tokenizer.json of another kind of tokens.
     static Vocabulary read(const FileSystem& files, const std::string& path);
 
     std::optional<TokenId> find(std::string_view piece) const;
@@ -83,6 +87,10 @@ public:
     TokenId size() const { return lines_; }
     /// The ids of the distinct pieces, in order of first occurrence. Random replacements are drawn from these.
     const std::vector<TokenId>& distinct() const { return distinct_; }
+
+    /// Special tokens that may stand in texts.
+    const std::vector<std::string>& special_pieces() const { return special_pieces_; }
+    std::size_t longest_word() const { return longest_word_; }
 
     /// Appends the pieces of `word` (UTF-8), the longest first from the left. Returns false, and appends nothing, if no
     /// pieces cover the word.
@@ -112,6 +120,8 @@ private:
     void grow();
 
     TokenId lines_ = 0;
+    std::size_t longest_word_ = kLongestWord;
+    std::vector<std::string> special_pieces_ = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
     std::vector<TokenId> distinct_;
     std::vector<TokenId> piece_at_ = {kNoPiece, kNoPiece};  // by node
     std::vector<Edge> edges_;       // hash table, open addressing; size a power of two, half full
@@ -119,16 +129,13 @@ private:
     Node continuation_ = kNowhere;  // the node after "##"
 };
 
-/// A special token that stands in a text: [PAD], [UNK], [CLS], [SEP] or [MASK].
+/// A special token that stands in a text.
 struct SpecialPiece {
     std::size_t begin = 0, end = 0;  // in the text
     TokenId id = 0;
 };
-/// The first one in a text that the vocabulary has.
+/// The first one in a text, of several the longest.
 std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text);
-
-/// Longer words become the unknown token.
-inline constexpr std::size_t kLongestWord = 200;  // characters
 
 /// Not thread-safe: it reuses its buffers.
 class Tokeniser {

@@ -1,6 +1,7 @@
 #include "cnntrain/graph/bert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -200,8 +201,7 @@ ValueId BertEncoder::attention_mask() {
 ValueId BertEncoder::attend(ValueId x, const std::string& scope) {
     graph::AttentionAttrs attrs;
     attrs.heads = model_.heads;
-    attrs.scale = 0.125;  // 1 / sqrt(kHeadSize)
-    static_assert(kHeadSize == 64);
+    attrs.scale = 1 / std::sqrt(static_cast<double>(model_.hidden / model_.heads));
     attrs.keep = kept(model_.attention_dropout);
     attrs.site = hash_text(scope + "/dropout");
     std::vector<ValueId> inputs;
@@ -323,9 +323,9 @@ void check_encoder(const BertSettings& model, const BertInput& input) {
     require(model.vocabulary > 0 && model.heads > 0 && model.layers > 0 && model.intermediate > 0 &&
                 model.segment_types > 0 && input.batch > 0 && input.length > 0 && input.predictions > 0,
             "a BERT model needs sizes of at least 1");
-    require(model.hidden == kHeadSize * model.heads, "a BERT model of " + std::to_string(model.heads) + " heads is " +
-                                                         std::to_string(kHeadSize * model.heads) + " wide, not " +
-                                                         std::to_string(model.hidden));
+    require(model.hidden % model.heads == 0, "a BERT model that is " + std::to_string(model.hidden) +
+                                                 " wide cannot have " + std::to_string(model.heads) +
+                                                 " attention heads of equal width");
     require(input.sequences == 0 || !input.static_mask, "rows of several sequences have no masked tokens in front");
     require(input.sequences > 0 || input.length <= model.positions,
             "sequences of " + std::to_string(input.length) +

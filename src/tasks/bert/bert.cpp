@@ -91,7 +91,7 @@ std::vector<Option> bert_size_options() {
          .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>())},
         {.flag = "--hidden-size",
-         .help = "Width H of the model: 64 times --num-attention-heads.",
+         .help = "Width H of the model, a multiple of --num-attention-heads.",
          .range = kBertWidth,
          .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::hidden>())},
@@ -403,10 +403,9 @@ namespace {
 Violation head_width(const Resolution& run) {
     const std::int64_t hidden = bert_settings(run.settings()).model.hidden;
     const std::int64_t heads = bert_settings(run.settings()).model.heads;
-    if (hidden == nn::kHeadSize * heads) return {};
-    return "--hidden-size " + std::to_string(hidden) + " and --num-attention-heads " + std::to_string(heads) +
-           ": a head is " + std::to_string(nn::kHeadSize) + " wide, so " + std::to_string(heads) +
-           (heads == 1 ? " head has" : " heads have") + " a --hidden-size of " + std::to_string(nn::kHeadSize * heads);
+    if (hidden % heads == 0) return {};
+    return "--hidden-size " + std::to_string(hidden) + " is no multiple of --num-attention-heads " +
+           std::to_string(heads) + ", so that heads cannot have equal widths";
 }
 
 Violation warmup_length(const Resolution& run) {

@@ -107,7 +107,7 @@ ImageClassification::ImageClassification(const options::ParseResult& arguments, 
       traits_{.loss = std::string(nn::kLoss),
               .has_real_data = own().data.kind == data::DataKind::real,
               // The last layer depends on the classes.
-              .first_weights = {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {}
+              .first_weights = {.last_layer = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {}
 
 const metrics::Columns& ImageClassification::columns() const {
     if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());

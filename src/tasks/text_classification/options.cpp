@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
@@ -72,8 +70,8 @@ std::vector<Option> file_options() {
                     row.bind = to<&TextSettings::validation_fraction>();
                 }),
         {.flag = "--vocab-file",
-         .help = "Vocabulary of the WordPiece tokeniser, one word piece per line (default: the vocab.txt next to "
-                 "--init-checkpoint).",
+         .help = "Vocabulary of the WordPiece tokeniser: one word piece per line, or a tokenizer.json (default: the "
+                 "vocab.txt or tokenizer.json next to --init-checkpoint).",
          .commands = kTVE | kR,
          .main_in = kTVE,
          .recorded = Recorded::taken,
@@ -81,7 +79,8 @@ std::vector<Option> file_options() {
          .bind = left_open(to<&TextSettings::text, &data::LabelledTextSettings::vocabulary_file>())},
         {.flag = "--do-lower-case",
          .type = Type::boolean_value,
-         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need.",
+         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: as "
+                 "tokenizer.json or tokenizer_config.json next to the vocabulary say).",
          .numerics = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::lower_case>()},
         {.flag = "--split-special-tokens",
@@ -231,25 +230,19 @@ namespace {
 // Reads options from files beside a checkpoint, written by a run or by another program.
 
 /// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
-/// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
+/// the config.json of Hugging Face's transformers. A vocab.txt or tokenizer.json beside it is the default vocabulary.
 void take_recorded_model(options::Resolution& run, const FileSystem& files);
 
-/// Sets --split-special-tokens, if nothing else did: special tokens of a vocabulary of transformers are kept whole,
-/// unless its tokenizer_config.json says otherwise.
-void choose_special_tokens(options::OptionValues& values, const FileSystem& files);
+/// Sets --do-lower-case and --split-special-tokens, if nothing else did, by what transformers keeps beside the
+/// vocabulary. Without such files, special tokens are divided as in the original programs.
+void choose_tokeniser(options::OptionValues& values, const FileSystem& files);
 
-/// Transformers has an option of this name in tokenizer_config.json.
+constexpr const char* kLowerCase = "do_lower_case";
 constexpr const char* kSplitSpecialTokens = "split_special_tokens";
 
 bool is_of_model_or_vocabulary(const Option& option) {
-    constexpr std::string_view kKeys[] = {"vocab_file", "do_lower_case", kSplitSpecialTokens};
+    constexpr std::string_view kKeys[] = {"vocab_file", kLowerCase, kSplitSpecialTokens};
     return is_of_model(option) || std::ranges::find(kKeys, key(option)) != std::end(kKeys);
-}
-
-/// True if tokenizer_config.json says that special tokens are split; transformers keeps them whole by default.
-bool says_split(const std::string& text) {
-    const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    return document.is_object() && document.value(kSplitSpecialTokens, nlohmann::json()) == true;
 }
 
 Layer read_hugging_face_config(const FileSystem& files, const std::string& path) {
@@ -286,24 +279,22 @@ void take_recorded_model(Resolution& run, const FileSystem& files) {
     } else if (const std::string config = file_beside(files, checkpoint, "config.json"); !config.empty()) {
         take(run, read_hugging_face_config(files, config), Source::model, is_of_model);
     }
-    if (const std::string words = file_beside(files, checkpoint, "vocab.txt");
-        !words.empty() && !run.values.is_set("vocab_file"))
-        run.values.set("vocab_file", words, Source::model);
+    for (const char* name : {"vocab.txt", "tokenizer.json"}) {
+        const std::string words = file_beside(files, checkpoint, name);
+        if (!words.empty() && !run.values.is_set("vocab_file")) run.values.set("vocab_file", words, Source::model);
+    }
 }
 
-void choose_special_tokens(OptionValues& values, const FileSystem& files) {
-    if (!values.has(kSplitSpecialTokens) || values.source(kSplitSpecialTokens) != Source::default_value) return;
-    const std::string vocabulary = text_settings(values.settings()).text.vocabulary_file;
+void choose_tokeniser(OptionValues& values, const FileSystem& files) {
+    if (!values.has(kSplitSpecialTokens)) return;
+    const data::TokeniserFacts facts =
+        data::tokeniser_facts(files, text_settings(values.settings()).text.vocabulary_file);
+    const auto is_open = [&](std::string_view key) { return values.source(key) == Source::default_value; };
+    if (facts.lower_case && is_open(kLowerCase)) values.set(kLowerCase, *facts.lower_case, Source::adjusted);
+    if (!is_open(kSplitSpecialTokens)) return;
     // A run of an earlier version, which records no choice, divided them.
-    bool splits = values.source("vocab_file") == Source::arguments;
-    if (!splits) {
-        const auto beside = [&](const char* name) { return file_beside(files, vocabulary, name); };
-        const std::string tokeniser = beside("tokenizer_config.json");
-        const bool of_transformers =
-            !tokeniser.empty() || !beside("config.json").empty() || !beside("tokenizer.json").empty();
-        splits = !of_transformers || (!tokeniser.empty() && says_split(read_text(files, tokeniser)));
-    }
-    values.set(kSplitSpecialTokens, splits, Source::adjusted);
+    const bool of_earlier_run = values.source("vocab_file") == Source::arguments;
+    values.set(kSplitSpecialTokens, of_earlier_run || facts.splits_special_tokens, Source::adjusted);
 }
 
 Violation text_sizes_given(const Resolution& run) {
@@ -346,7 +337,7 @@ const std::vector<Rule> kTextRules = {
 
 void fill_text_options(Resolution& run) {
     take_recorded_model(run, posix_files());
-    choose_special_tokens(run.values, posix_files());
+    choose_tokeniser(run.values, posix_files());
     if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
         run.values.set("epochs", 3.0, Source::model);
 }

@@ -84,11 +84,13 @@ private:
     options::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
-    /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
-    run::TaskTraits traits_{
-        .loss = std::string(nn::kLoss),
-        .first_weights = {
-            .may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}, .classes_first = true}};
+    /// The classifier may be missing or have other classes, the pooler may be missing, as it is from files of
+    /// BertForMaskedLM, and heads of pretraining are ignored.
+    run::TaskTraits traits_{.loss = std::string(nn::kLoss),
+                            .first_weights = {.last_layer = {std::string(nn::kClassifierScope) + "/"},
+                                              .may_have = {"cls/"},
+                                              .may_lack = {"bert/pooler/"},
+                                              .classes_first = true}};
     metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
