@@ -21,7 +21,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
     next_sentence_labels  int64  27       1                   -                 0..1 (mean 0.6)
     segment_ids           int64  27       32                  -                 0..1 (mean 0.3)
     seq_padding_index     int64  27       1                   -                 15..24 (mean 18.7)
-  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | brief
+  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | brief
   error: neither --gradient-accumulation-count nor --global-batch-size is given; choose one
   $ cnntrain pretrain --evaluate --restore-dir run --valid-file text.tfrecord | brief
   error: not given: --micro-batch-size, --vocab-size, --hidden-size, --num-hidden-layers, --num-attention-heads, --intermediate-size; a configuration gives them (--config pretrain_base_128_phase1)

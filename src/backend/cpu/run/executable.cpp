@@ -1,7 +1,5 @@
 #include "backend/cpu/run/executable.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -68,7 +66,7 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const sched
 }
 
 void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
-    omp_set_num_threads(threads_);
+    set_threads(threads_);
     if (aim == Aim::run) prepare_team();
     if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
         exchange_.emplace(request.peers, request.cpu);
@@ -161,7 +159,7 @@ void CpuExecutable::fill_report() {
 }
 
 void CpuExecutable::use_threads() const {
-    omp_set_num_threads(threads_);
+    set_threads(threads_);
     prepare_team();
 }
 

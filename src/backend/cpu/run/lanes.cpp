@@ -14,8 +14,13 @@ constexpr int kLooks = 2000;
 
 }  // namespace
 
+void set_threads(int count) {
+    omp_set_dynamic(0);
+    omp_set_num_threads(std::min(count, omp_get_thread_limit()));
+}
+
 Threads::Threads(int count) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(count);
+    set_threads(count);
 }
 
 Threads::~Threads() {

@@ -14,6 +14,10 @@
 
 namespace cnntrain::cpu {
 
+/// Sets the number of threads of this thread's parallel regions and primitives, as far as OMP_THREAD_LIMIT allows. A
+/// primitive that runs with fewer threads than it was created for waits for the others without end.
+void set_threads(int count);
+
 /// Sets the number of threads of this thread's parallel regions, and of primitives created meanwhile, for its lifetime.
 class Threads {
 public:

@@ -1,7 +1,5 @@
 #include "backend/cpu/run/placement.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/onednn.h"
+#include "backend/cpu/run/lanes.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"
@@ -184,7 +183,7 @@ SubBatches sub_batches_of(const backend::CompileRequest& request) {
 }
 
 double measure_products(DType type, int threads) {
-    omp_set_num_threads(threads);
+    set_threads(threads);
     constexpr std::int64_t kSide = 512;
     constexpr double kSeconds = 0.12;
     const std::int64_t rows = kSide * std::clamp(threads, 1, 16);
