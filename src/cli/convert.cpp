@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/data/inspect.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/run/text_reports.h"
 #include "cnntrain/run/weights.h"
@@ -68,7 +69,7 @@ void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std:
         return;
     }
     vocabulary_ = file;
-    std::string text = read_text(posix_files(), file);
+    std::string text = data::vocabulary_lines(posix_files(), file);
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
     const std::int64_t words = std::ranges::count(text, '\n');
     if (words > rows) {

@@ -14,6 +14,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/data/inspect.h"
 #include "cnntrain/insight/findings.h"
 #include "cnntrain/insight/run_record.h"
 #include "cnntrain/run/compile_request.h"
@@ -256,7 +257,7 @@ private:
                 run.missing.push_back(std::string("the words of the vocabulary: ") + error.what());
                 continue;
             }
-            run.vocabulary = report::read_words(read_text(files_, place));
+            run.vocabulary = report::read_words(data::vocabulary_lines(files_, place));
             return;
         }
     }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "bert_golden.h"
+#include "cnntrain/data/inspect.h"
 #include "cnntrain/data/sets.h"
 #include "data/write/pretraining_plan.h"
 #include "fixtures.h"
@@ -141,6 +142,7 @@ TEST(Vocabulary, OfATokenizerJson) {
     const Vocabulary vocabulary = Vocabulary::read(files, "m/tokenizer.json");
     EXPECT_EQ(vocabulary.size(), 8u);
     EXPECT_EQ(vocabulary.find("<brand>"), 6u);
+    EXPECT_EQ(vocabulary_lines(files, "m/tokenizer.json"), kSpecial + "a\n<brand>\n##a\n");
     std::vector<TokenId> ids;
     Tokeniser(vocabulary, /*lower_case=*/true).append_tokens("AAA aaaa", ids);
     EXPECT_THAT(ids, ElementsAre(5u, 7u, 7u, 1u)) << "a word of four characters is too long";

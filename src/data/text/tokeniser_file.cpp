@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/data/inspect.h"
 #include "cnntrain/data/sets.h"
 #include "data/text/tokeniser.h"
 
@@ -140,13 +141,15 @@ private:
 
 }  // namespace
 
-Vocabulary Vocabulary::read(const FileSystem& files, const std::string& path) {
+std::string vocabulary_lines(const FileSystem& files, const std::string& path) {
     const std::string text = read_text(files, path);
-    const bool is_json = path.ends_with(".json");
-    Vocabulary vocabulary(is_json ? "" : text);
-    if (is_json) {
-        const TokeniserJson tokeniser(text, path);
-        vocabulary = Vocabulary(tokeniser.lines());
+    return path.ends_with(".json") ? TokeniserJson(text, path).lines() : text;
+}
+
+Vocabulary Vocabulary::read(const FileSystem& files, const std::string& path) {
+    Vocabulary vocabulary(vocabulary_lines(files, path));
+    if (path.ends_with(".json")) {
+        const TokeniserJson tokeniser(read_text(files, path), path);
         vocabulary.longest_word_ = tokeniser.longest_word();
         vocabulary.special_pieces_ = tokeniser.special_pieces();
     }
