@@ -98,7 +98,7 @@ All options of BERT.
   BERT:
     --vocab-size N                Rows of the table of words, V. Words beyond it have the zero vector
                                   and are not predicted.
-    --hidden-size N               Width H of the model: 64 times --num-attention-heads.
+    --hidden-size N               Width H of the model, a multiple of --num-attention-heads.
     --num-hidden-layers N         Encoder layers.
     --num-attention-heads N       Attention heads of each layer.
     --intermediate-size N         Width of the feed-forward part of each layer.
@@ -444,7 +444,7 @@ All options of BERT.
   BERT:
     --vocab-size N                Rows of the table of words, V. Words beyond it have the zero vector
                                   and are not predicted.
-    --hidden-size N               Width H of the model: 64 times --num-attention-heads.
+    --hidden-size N               Width H of the model, a multiple of --num-attention-heads.
     --num-hidden-layers N         Encoder layers.
     --num-attention-heads N       Attention heads of each layer.
     --intermediate-size N         Width of the feed-forward part of each layer.
@@ -476,10 +476,12 @@ All options of BERT.
                                   --validation-fraction is.
     --validation-fraction X       Share of each class in --data-dir that is held out for validation,
                                   the same in every run; without --validation-file. (default 0.1)
-    --vocab-file PATH             Vocabulary of the WordPiece tokeniser, one word piece per line
-                                  (default: the vocab.txt next to --init-checkpoint).
+    --vocab-file PATH             Vocabulary of the WordPiece tokeniser: one word piece per line, or a
+                                  tokenizer.json (default: the vocab.txt or tokenizer.json next to
+                                  --init-checkpoint).
     --do-lower-case [true|false]  Convert texts to lower case and strip accents, as uncased
-                                  vocabularies need.
+                                  vocabularies need (default: as tokenizer.json or
+                                  tokenizer_config.json next to the vocabulary say).
     --split-special-tokens [true|false]
                                   Divide [SEP], [MASK] and the like that stand in texts, as the
                                   original programs do; --no- keeps each as one token, as transformers

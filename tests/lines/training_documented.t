@@ -202,5 +202,5 @@ The log of a documented line, and what follows a training.
   training.csv
   validation.csv
   validation.csv
-  $ OMP_THREAD_LIMIT=1 cnntrain train --dataset cifar-10 --generated-data --model-size 8 --threads 2 --iterations 1 --no-validation --no-logs | brief | tail -1
-  ?
+  $ OMP_THREAD_LIMIT=1 cnntrain train --dataset cifar-10 --generated-data --model-size 8 --threads 2 --iterations 1 --no-validation --logs-path limited | grep -c completed
+  1
