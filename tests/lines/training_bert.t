@@ -135,7 +135,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
    HOST
    DATE
   Logging
-   Name: bert1x64_text_bs4_0PL
+   Name: RUN
    Saving to texts
    Checkpoints: 3 of 672.8 kB: 2.0 MB
   
@@ -179,7 +179,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
    HOST
    DATE
   Logging
-   Name: bert1x64_text_bs4_VY1
+   Name: RUN
   
   {...}
   Compilation time: TIME.
@@ -206,7 +206,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
    HOST
    DATE
   Logging
-   Name: bert1x64_text_bs4_OMY
+   Name: RUN
   
   {...}
   1 good film: like (N) dislike (N)

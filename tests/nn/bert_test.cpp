@@ -310,8 +310,8 @@ void expect_refused(const BertRequest& request, const std::string& reason, Error
 
 TEST(Bert, RefusesWhatDoesNotFit) {
     BertSettings wide = tiny();
-    wide.hidden = 100;
-    expect_refused(request(wide), "128 wide");
+    wide.hidden = 101;
+    expect_refused(request(wide), "2 attention heads");
     expect_refused(request(tiny(), 513), "512");
     expect_refused(request(tiny(), 20), "20 masked");
     BertSettings biased = tiny();

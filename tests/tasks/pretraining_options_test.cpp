@@ -174,7 +174,7 @@ struct Violated {
 TEST(PretrainingOptions, RulesBetweenOptions) {
     for (const Violated& c : {
              Violated{"--gradient-accumulation-count 15", "12 and 18"},
-             {"--hidden-size 100", "128"},
+             {"--hidden-size 101", "no multiple"},
              {"--vocab-size 30401 --backend ipu", "--matmul-serialize-factor 5"},
              {"--warmup 1.5", "--warmup"},
              {"--lr-schedule custom", "--lr-schedule-by-step"},
