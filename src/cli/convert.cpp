@@ -12,7 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/run/text_reports.h"
 #include "cnntrain/run/weights.h"
@@ -182,12 +182,11 @@ std::optional<BertConfig> config_of(const Checkpoint& source, const std::string&
 
 void check_heads(const BertConfig& config, const Converted& result, const std::string& path) {
     if (config.heads == 0 || result.sizes.hidden % config.heads == 0) return;
-    throw Error(ErrorKind::data, path + ": " + std::to_string(config.heads) +
-                                     " attention heads do not divide a width of " +
-                                     std::to_string(result.sizes.hidden));
+    throw Error(ErrorKind::data, path + ": the width " + std::to_string(result.sizes.hidden) + " is no multiple of " +
+                                     std::to_string(config.heads) + " attention heads");
 }
 
-/// The number of attention heads, which does not follow from the variables; usual ones are 64 wide.
+/// The number of attention heads. It does not follow from the variables; if unknown, heads are 64 wide, as usual.
 std::int64_t heads_of(const BertConfig& config, const Converted& result) {
     constexpr std::int64_t kUsualWidth = 64;
     return config.heads > 0 ? config.heads : std::max<std::int64_t>(1, result.sizes.hidden / kUsualWidth);
@@ -436,7 +435,8 @@ const CommandFlags& convert_flags() {
              {},
              false,
              /*is_rare=*/true},
-            {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+            {"--vocab-file", "",
+             "to transformers: vocabulary to write as vocab.txt; without it, the --vocab-file of the run"},
             {"--overwrite", "", "replace files that are there", {}, true},
             {kTrustFlag,
              "",

@@ -334,7 +334,7 @@ const CommandFlags& dataset_bert_flags() {
         {"--input-file", "",
          "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
         {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
-        {"--vocab-file", "", "WordPiece vocabulary: one piece per line"},
+        {"--vocab-file", "", "WordPiece vocabulary: one piece per line, or a tokenizer.json"},
         {"--do-lower-case", "", "convert to lower case and strip accents, for uncased vocabularies", {}, true},
         {"--sequence-length", "128", "tokens per sequence", "--max-seq-length"},
         {"--mask-tokens", "20", "maximum number of masked tokens per sequence", "--max-predictions-per-seq"},

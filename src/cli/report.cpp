@@ -14,7 +14,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/sets.h"
 #include "cnntrain/insight/findings.h"
 #include "cnntrain/insight/run_record.h"
 #include "cnntrain/run/compile_request.h"
@@ -252,13 +252,12 @@ private:
             if (!asked && (place.empty() || files_.kind(place) != FileKind::file)) continue;
             try {
                 if (run.checkpoint) run::is_vocabulary_of(files_, run.checkpoint->path, place);
+                run.vocabulary = report::read_words(data::vocabulary_lines(files_, place));
+                return;
             } catch (const Error& error) {
                 if (asked) throw;
                 run.missing.push_back(std::string("the words of the vocabulary: ") + error.what());
-                continue;
             }
-            run.vocabulary = report::read_words(data::vocabulary_lines(files_, place));
-            return;
         }
     }
 
@@ -347,7 +346,7 @@ const CommandFlags& report_flags() {
          {"--samples", "1000", "validation samples that are predicted, evenly spread; 0: all"},
          {"--no-predictions", "", "predict no samples: no confusions, no most wrong photos", {}, true},
          {"--data-dir", "", "where the data are now; without it, where the run had them"},
-         {"--vocab-file", "", "vocabulary of a BERT run, one word piece per line, to show words instead of numbers"},
+         {"--vocab-file", "", "vocabulary of a BERT run, to show words instead of numbers"},
          {"--threads", "0", "threads that compute; 0: one per core"}},
         "\n"
         "One HTML file without scripts, fonts or images from elsewhere: whether the run learned, what\n"

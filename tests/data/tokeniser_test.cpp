@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "bert_golden.h"
-#include "cnntrain/data/inspect.h"
 #include "cnntrain/data/sets.h"
 #include "data/write/pretraining_plan.h"
 #include "fixtures.h"

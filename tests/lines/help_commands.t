@@ -392,7 +392,7 @@ What each command's short help prints.
                                   transformers (detected by the tensors' names)
     --checkpoint-dtype VALUE      stored: each variable in its own type; f32: 16-bit variables as
                                   float32, for programs without bfloat16 (default stored)
-    --vocab-file VALUE            to transformers: file to copy as vocab.txt; without it, the
+    --vocab-file VALUE            to transformers: vocabulary to write as vocab.txt; without it, the
                                   --vocab-file of the run
     --overwrite                   replace files that are there
   
@@ -423,8 +423,7 @@ What each command's short help prints.
                                   (default 1000)
     --no-predictions              predict no samples: no confusions, no most wrong photos
     --data-dir VALUE              where the data are now; without it, where the run had them
-    --vocab-file VALUE            vocabulary of a BERT run, one word piece per line, to show words
-                                  instead of numbers
+    --vocab-file VALUE            vocabulary of a BERT run, to show words instead of numbers
     --threads N                   threads that compute; 0: one per core (default 0)
   
   One HTML file without scripts, fonts or images from elsewhere: whether the run learned, what

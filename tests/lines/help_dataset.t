@@ -76,7 +76,7 @@ The help of the commands that write and inspect data sets.
     --input-file VALUE            text files (names or patterns, separated by commas): one sentence
                                   per line, blank lines between documents
     --output-file VALUE           TFRecord files to write (separated by commas), filled in turn
-    --vocab-file VALUE            WordPiece vocabulary: one piece per line
+    --vocab-file VALUE            WordPiece vocabulary: one piece per line, or a tokenizer.json
     --do-lower-case               convert to lower case and strip accents, for uncased vocabularies
     --sequence-length N           tokens per sequence (default 128)
     --mask-tokens N               maximum number of masked tokens per sequence (default 20)

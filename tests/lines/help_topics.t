@@ -508,7 +508,7 @@ Each topic of help, and what is not one.
   
   --init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
   Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
-  next to it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
+  next to it, the vocabulary from its vocab.txt or tokenizer.json. The output layer is new unless the
   classes are equal. Without --init-checkpoint, training starts from random weights and needs the
   sizes and --vocab-file.
   

@@ -44,6 +44,11 @@ brief() {
     without_digits | sed '/^Trainable Variables:/,/^Total Parameters/d'
 }
 
+# The same without the head of a run, which ends with its options as JSON.
+body() {
+    brief | sed '1,/^{\.\.\.}$/d'
+}
+
 first_core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 cnntrain() {
     timeout 120 taskset -c "$first_core" "$CNNTRAIN_PROGRAM" "$@" > "$CRAMTMP/printed" 2>&1 < /dev/null

@@ -21,15 +21,15 @@ BERT: records from text, pretraining, evaluation, and texts classified.
     next_sentence_labels  int64  27       1                   -                 0..1 (mean 0.6)
     segment_ids           int64  27       32                  -                 0..1 (mean 0.3)
     seq_padding_index     int64  27       1                   -                 15..24 (mean 18.7)
-  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 400 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | brief
-  DATE: I Command line: cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 400 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run
+  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 4 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 400 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | brief
+  DATE: I Command line: cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 4 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 400 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run
   DATE: I Processor: ...
   DATE: I Cores: 1 core; threads: 1 compute, 1 prepare input
   DATE: I Backend: cpu, oneDNN ...
   DATE: I Fastest arithmetic of 16 bits: f32 (there are no bfloat16 products here)
   
   DATE: I BERT pretraining
-  DATE: I  1 layers, 64 wide, 1 attention heads, vocabulary of 14
+  DATE: I  1 layers, 64 wide, 4 attention heads, vocabulary of 14
   DATE: I  Sequences of 32 tokens, at most 4 masked; mask static
   DATE: I Training
   DATE: I  Global batch size: 4 (micro-batch 2, accumulated 2, replicas 1)
@@ -51,7 +51,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   DATE: I  Saving to run
   DATE: I  Checkpoints: 2 of 482.9 kB: 965.9 kB
   
-  DATE: I {"arithmetic":"f32","attention_probs_dropout_prob":0.0,"available_memory_proportion":[N],"backend":"cpu","base_learning_rate":N,"beta1":0.9,"beta2":N,"checkpoint_dtype":"stored","checkpoint_path":"run/ckpt","comm_overlap":true,"comm_route":"hierarchical","comm_timeout":300.0,"comm_wire":"f32","command":"pretrain","compile_only":false,"compute_acc":true,"compute_type":"auto","config":null,"dataset_benchmark":false,"dataset_cache_gb":0.0,"dataset_repeat":1,"datetime":"DATE","decay_rate":0.0,"decay_steps":1,"device_iterations":1,"device_mapping":null,"disable_acc":false,"distributed_cluster":null,"distributed_worker_count":1,"distributed_worker_index":0,"duplicate_factor":5.0,"early_stop":0,"ema":false,"ema_decay":0.0,"enable_recomputation":false,"epochs":null,"epsilon":N,"evaluate":false,"execution_profile":false,"fp_exceptions":false,"generated_data":false,"global_batch_size":4,"glue_dropout_prob":0.1,"grad_scale":1.0,"gradient_accumulation_count":2,"groupbert":false,"groupbert_conv_group_size":16,"groupbert_conv_kernel_size":7,"groupbert_ffn_output_groups":4,"hidden_act":"gelu","hidden_dropout_prob":0.0,"hidden_size":64,"hostname":"vm","increase_optimiser_precision":false,"init_checkpoint":null,"initializer_range":N,"input_threads":0,"intermediate_size":64,"ipu_replica_identical_seed":false,"keep_best":null,"lanes":1,"layer_norm_epsilon":N,"log_all_workers":false,"log_dir":"./logs/","logs_path":"run","loss_scaling":1.0,"loss_scaling_by_step":null,"lr_power":[1.0],"lr_scale":1.0,"lr_schedule":"polynomial_decay","lr_schedule_by_step":null,"matmul_serialize_factor":1,"max_cross_replica_sum_buffer_size":10485760,"max_position_embeddings":400,"max_predictions_per_seq":4,"max_reduce_scatter_buffer_size":0,"max_to_keep":5,"memory_profile":false,"micro_batch_size":2,"min_remote_tensor_size":128,"momentum":N,"name":"pretraining_momentum_DATE","name_suffix":null,"no_logs":false,"no_outlining":false,"num_attention_heads":1,"num_hidden_layers":1,"num_train_steps":4,"optimizer":"momentum","packed":false,"parallel_io_threads":4,"partials_type":"half","pipeline_schedule":"Interleaved","pipeline_stages":null,"planned_iterations":4,"poplar_version":null,"precision":"32","prefetch_depth":null,"profile_dir":"./","profile_steps":10,"program_version":"cnntrain VERSION","progress_bar":"auto","recomputation_mode":"RecomputeAndBackpropagateInterleaved","reduction_type":"mean","replicas":1,"replicated_tensor_sharding":false,"restore_dir":null,"restore_optimiser_from_checkpoint":true,"restoring":false,"save_optimiser_to_checkpoint":true,"save_path":"checkpoints","scheduler":"CLUSTERING","seed":1,"seed_specified":true,"select_ipu":["AUTO"],"seq_length":32,"sloppy_parallel_interleave":true,"static_mask":true,"steps_per_ckpts":256,"steps_per_logs":2,"steps_per_tensorboard":0,"stochastic_rounding":true,"stop_on_nan":true,"sync_replicas_independently":false,"synthetic_data":false,"task":"pretraining","tensorboard":true,"thread_independent":false,"threads":0,"total_replicas":1,"total_steps":4,"train_file":"HERE/text.tfrecord","training":true,"type_vocab_size":2,"use_attention_projection_bias":true,"use_cls_layer":true,"use_debiasing":false,"use_lr_fp32":false,"use_mpclip":false,"use_nvlamb":false,"use_popdist":false,"use_prediction_bias":true,"use_qkv_bias":false,"use_qkv_split":false,"valid_file":null,"validate_every":0.0,"validate_every_updates":0,"validation_global_batch_size":2,"variable_offloading":true,"vocab_size":14,"wandb":false,"wandb_id":null,"wandb_name":null,"wandb_project":"tf-bert","warmup":0.1,"wd_exclude":["bias","beta"],"weight_decay_rate":0.0,"weight_norm_clip":0.0}
+  DATE: I {"arithmetic":"f32","attention_probs_dropout_prob":0.0,"available_memory_proportion":[N],"backend":"cpu","base_learning_rate":N,"beta1":0.9,"beta2":N,"checkpoint_dtype":"stored","checkpoint_path":"run/ckpt","comm_overlap":true,"comm_route":"hierarchical","comm_timeout":300.0,"comm_wire":"f32","command":"pretrain","compile_only":false,"compute_acc":true,"compute_type":"auto","config":null,"dataset_benchmark":false,"dataset_cache_gb":0.0,"dataset_repeat":1,"datetime":"DATE","decay_rate":0.0,"decay_steps":1,"device_iterations":1,"device_mapping":null,"disable_acc":false,"distributed_cluster":null,"distributed_worker_count":1,"distributed_worker_index":0,"duplicate_factor":5.0,"early_stop":0,"ema":false,"ema_decay":0.0,"enable_recomputation":false,"epochs":null,"epsilon":N,"evaluate":false,"execution_profile":false,"fp_exceptions":false,"generated_data":false,"global_batch_size":4,"glue_dropout_prob":0.1,"grad_scale":1.0,"gradient_accumulation_count":2,"groupbert":false,"groupbert_conv_group_size":16,"groupbert_conv_kernel_size":7,"groupbert_ffn_output_groups":4,"hidden_act":"gelu","hidden_dropout_prob":0.0,"hidden_size":64,"hostname":"vm","increase_optimiser_precision":false,"init_checkpoint":null,"initializer_range":N,"input_threads":0,"intermediate_size":64,"ipu_replica_identical_seed":false,"keep_best":null,"lanes":1,"layer_norm_epsilon":N,"log_all_workers":false,"log_dir":"./logs/","logs_path":"run","loss_scaling":1.0,"loss_scaling_by_step":null,"lr_power":[1.0],"lr_scale":1.0,"lr_schedule":"polynomial_decay","lr_schedule_by_step":null,"matmul_serialize_factor":1,"max_cross_replica_sum_buffer_size":10485760,"max_position_embeddings":400,"max_predictions_per_seq":4,"max_reduce_scatter_buffer_size":0,"max_to_keep":5,"memory_profile":false,"micro_batch_size":2,"min_remote_tensor_size":128,"momentum":N,"name":"pretraining_momentum_DATE","name_suffix":null,"no_logs":false,"no_outlining":false,"num_attention_heads":4,"num_hidden_layers":1,"num_train_steps":4,"optimizer":"momentum","packed":false,"parallel_io_threads":4,"partials_type":"half","pipeline_schedule":"Interleaved","pipeline_stages":null,"planned_iterations":4,"poplar_version":null,"precision":"32","prefetch_depth":null,"profile_dir":"./","profile_steps":10,"program_version":"cnntrain VERSION","progress_bar":"auto","recomputation_mode":"RecomputeAndBackpropagateInterleaved","reduction_type":"mean","replicas":1,"replicated_tensor_sharding":false,"restore_dir":null,"restore_optimiser_from_checkpoint":true,"restoring":false,"save_optimiser_to_checkpoint":true,"save_path":"checkpoints","scheduler":"CLUSTERING","seed":1,"seed_specified":true,"select_ipu":["AUTO"],"seq_length":32,"sloppy_parallel_interleave":true,"static_mask":true,"steps_per_ckpts":256,"steps_per_logs":2,"steps_per_tensorboard":0,"stochastic_rounding":true,"stop_on_nan":true,"sync_replicas_independently":false,"synthetic_data":false,"task":"pretraining","tensorboard":true,"thread_independent":false,"threads":0,"total_replicas":1,"total_steps":4,"train_file":"HERE/text.tfrecord","training":true,"type_vocab_size":2,"use_attention_projection_bias":true,"use_cls_layer":true,"use_debiasing":false,"use_lr_fp32":false,"use_mpclip":false,"use_nvlamb":false,"use_popdist":false,"use_prediction_bias":true,"use_qkv_bias":false,"use_qkv_split":false,"valid_file":null,"validate_every":0.0,"validate_every_updates":0,"validation_global_batch_size":2,"variable_offloading":true,"vocab_size":14,"wandb":false,"wandb_id":null,"wandb_name":null,"wandb_project":"tf-bert","warmup":0.1,"wd_exclude":["bias","beta"],"weight_decay_rate":0.0,"weight_norm_clip":0.0}
   DATE: I Trainable Variables:
   DATE: I bert/embeddings/word_embeddings f32[14, 64]
   DATE: I bert/embeddings/position_embeddings f32[400, 64]
@@ -94,7 +94,7 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   DATE: I Fastest arithmetic of 16 bits: f32 (there are no bfloat16 products here)
   
   DATE: I BERT pretraining
-  DATE: I  1 layers, 64 wide, 1 attention heads, vocabulary of 14
+  DATE: I  1 layers, 64 wide, 4 attention heads, vocabulary of 14
   DATE: I  Sequences of 32 tokens, at most 4 masked; mask static
   DATE: I Validation
   DATE: I  Batch Size: 2
@@ -107,39 +107,12 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   DATE: I Logging
   DATE: I  Name: pretraining_evaluation_DATE
   
-  DATE: I {"arithmetic":"f32","attention_probs_dropout_prob":0.0,"available_memory_proportion":[N],"backend":"cpu","base_learning_rate":N,"beta1":0.9,"beta2":N,"checkpoint_dtype":"stored","checkpoint_path":"/tmp/pretraining_evaluation_DATE/ckpt","comm_overlap":true,"comm_route":"hierarchical","comm_timeout":300.0,"comm_wire":"f32","command":"pretrain","compile_only":false,"compute_acc":true,"compute_type":"auto","config":null,"dataset_benchmark":false,"dataset_cache_gb":0.0,"dataset_repeat":1,"datetime":"DATE","decay_rate":0.0,"decay_steps":1,"device_iterations":1,"device_mapping":null,"disable_acc":false,"distributed_cluster":null,"distributed_worker_count":1,"distributed_worker_index":0,"duplicate_factor":5.0,"early_stop":0,"ema":false,"ema_decay":0.0,"enable_recomputation":false,"epochs":null,"epsilon":N,"evaluate":true,"execution_profile":false,"fp_exceptions":false,"generated_data":false,"global_batch_size":2,"glue_dropout_prob":0.1,"grad_scale":1.0,"gradient_accumulation_count":null,"groupbert":false,"groupbert_conv_group_size":16,"groupbert_conv_kernel_size":7,"groupbert_ffn_output_groups":4,"hidden_act":"gelu","hidden_dropout_prob":0.0,"hidden_size":64,"hostname":"vm","increase_optimiser_precision":false,"init_checkpoint":null,"initializer_range":N,"input_threads":0,"intermediate_size":64,"ipu_replica_identical_seed":false,"keep_best":null,"lanes":1,"layer_norm_epsilon":N,"log_all_workers":false,"log_dir":"./logs/","logs_path":null,"loss_scaling":1.0,"loss_scaling_by_step":null,"lr_power":[1.0],"lr_scale":1.0,"lr_schedule":"polynomial_decay","lr_schedule_by_step":null,"matmul_serialize_factor":1,"max_cross_replica_sum_buffer_size":10485760,"max_position_embeddings":400,"max_predictions_per_seq":4,"max_reduce_scatter_buffer_size":0,"max_to_keep":5,"memory_profile":false,"micro_batch_size":2,"min_remote_tensor_size":128,"momentum":N,"name":"pretraining_evaluation_DATE","name_suffix":null,"no_logs":false,"no_outlining":false,"num_attention_heads":1,"num_hidden_layers":1,"num_train_steps":null,"optimizer":"momentum","packed":false,"parallel_io_threads":4,"partials_type":"half","pipeline_schedule":"Interleaved","pipeline_stages":null,"poplar_version":null,"precision":"32","prefetch_depth":null,"profile_dir":"./","profile_steps":10,"program_version":"cnntrain VERSION","progress_bar":"auto","recomputation_mode":"RecomputeAndBackpropagateInterleaved","reduction_type":"mean","replicas":1,"replicated_tensor_sharding":false,"restore_dir":"HERE/run","restore_optimiser_from_checkpoint":true,"restoring":false,"save_optimiser_to_checkpoint":true,"save_path":"checkpoints","scheduler":"CLUSTERING","seed":null,"seed_specified":false,"select_ipu":["AUTO"],"seq_length":32,"sloppy_parallel_interleave":true,"static_mask":true,"steps_per_ckpts":256,"steps_per_logs":1,"steps_per_tensorboard":0,"stochastic_rounding":true,"stop_on_nan":true,"sync_replicas_independently":false,"synthetic_data":false,"task":"pretraining","tensorboard":true,"thread_independent":false,"threads":0,"total_replicas":1,"train_file":null,"training":false,"type_vocab_size":2,"use_attention_projection_bias":true,"use_cls_layer":true,"use_debiasing":false,"use_lr_fp32":false,"use_mpclip":false,"use_nvlamb":false,"use_popdist":false,"use_prediction_bias":true,"use_qkv_bias":false,"use_qkv_split":false,"valid_file":"HERE/text.tfrecord","validate_every":0.0,"validate_every_updates":0,"validation_device_iterations":14,"validation_global_batch_size":2,"validation_iterations":1,"variable_offloading":true,"vocab_size":14,"wandb":false,"wandb_id":null,"wandb_name":null,"wandb_project":"tf-bert","warmup":0.1,"wd_exclude":["bias","beta"],"weight_decay_rate":0.0,"weight_norm_clip":0.0}
+  DATE: I {"arithmetic":"f32","attention_probs_dropout_prob":0.0,"available_memory_proportion":[N],"backend":"cpu","base_learning_rate":N,"beta1":0.9,"beta2":N,"checkpoint_dtype":"stored","checkpoint_path":"/tmp/pretraining_evaluation_DATE/ckpt","comm_overlap":true,"comm_route":"hierarchical","comm_timeout":300.0,"comm_wire":"f32","command":"pretrain","compile_only":false,"compute_acc":true,"compute_type":"auto","config":null,"dataset_benchmark":false,"dataset_cache_gb":0.0,"dataset_repeat":1,"datetime":"DATE","decay_rate":0.0,"decay_steps":1,"device_iterations":1,"device_mapping":null,"disable_acc":false,"distributed_cluster":null,"distributed_worker_count":1,"distributed_worker_index":0,"duplicate_factor":5.0,"early_stop":0,"ema":false,"ema_decay":0.0,"enable_recomputation":false,"epochs":null,"epsilon":N,"evaluate":true,"execution_profile":false,"fp_exceptions":false,"generated_data":false,"global_batch_size":2,"glue_dropout_prob":0.1,"grad_scale":1.0,"gradient_accumulation_count":null,"groupbert":false,"groupbert_conv_group_size":16,"groupbert_conv_kernel_size":7,"groupbert_ffn_output_groups":4,"hidden_act":"gelu","hidden_dropout_prob":0.0,"hidden_size":64,"hostname":"vm","increase_optimiser_precision":false,"init_checkpoint":null,"initializer_range":N,"input_threads":0,"intermediate_size":64,"ipu_replica_identical_seed":false,"keep_best":null,"lanes":1,"layer_norm_epsilon":N,"log_all_workers":false,"log_dir":"./logs/","logs_path":null,"loss_scaling":1.0,"loss_scaling_by_step":null,"lr_power":[1.0],"lr_scale":1.0,"lr_schedule":"polynomial_decay","lr_schedule_by_step":null,"matmul_serialize_factor":1,"max_cross_replica_sum_buffer_size":10485760,"max_position_embeddings":400,"max_predictions_per_seq":4,"max_reduce_scatter_buffer_size":0,"max_to_keep":5,"memory_profile":false,"micro_batch_size":2,"min_remote_tensor_size":128,"momentum":N,"name":"pretraining_evaluation_DATE","name_suffix":null,"no_logs":false,"no_outlining":false,"num_attention_heads":4,"num_hidden_layers":1,"num_train_steps":null,"optimizer":"momentum","packed":false,"parallel_io_threads":4,"partials_type":"half","pipeline_schedule":"Interleaved","pipeline_stages":null,"poplar_version":null,"precision":"32","prefetch_depth":null,"profile_dir":"./","profile_steps":10,"program_version":"cnntrain VERSION","progress_bar":"auto","recomputation_mode":"RecomputeAndBackpropagateInterleaved","reduction_type":"mean","replicas":1,"replicated_tensor_sharding":false,"restore_dir":"HERE/run","restore_optimiser_from_checkpoint":true,"restoring":false,"save_optimiser_to_checkpoint":true,"save_path":"checkpoints","scheduler":"CLUSTERING","seed":null,"seed_specified":false,"select_ipu":["AUTO"],"seq_length":32,"sloppy_parallel_interleave":true,"static_mask":true,"steps_per_ckpts":256,"steps_per_logs":1,"steps_per_tensorboard":0,"stochastic_rounding":true,"stop_on_nan":true,"sync_replicas_independently":false,"synthetic_data":false,"task":"pretraining","tensorboard":true,"thread_independent":false,"threads":0,"total_replicas":1,"train_file":null,"training":false,"type_vocab_size":2,"use_attention_projection_bias":true,"use_cls_layer":true,"use_debiasing":false,"use_lr_fp32":false,"use_mpclip":false,"use_nvlamb":false,"use_popdist":false,"use_prediction_bias":true,"use_qkv_bias":false,"use_qkv_split":false,"valid_file":"HERE/text.tfrecord","validate_every":0.0,"validate_every_updates":0,"validation_device_iterations":14,"validation_global_batch_size":2,"validation_iterations":1,"variable_offloading":true,"vocab_size":14,"wandb":false,"wandb_id":null,"wandb_name":null,"wandb_project":"tf-bert","warmup":0.1,"wd_exclude":["bias","beta"],"weight_decay_rate":0.0,"weight_norm_clip":0.0}
   DATE: I Compilation time: TIME.
   DATE: I Validation mlm_loss: N, nsp_loss: N, mlm_acc: N, nsp_acc: N [ckpt-0] (steps: 0, epoch: N, throughput: RATE samples/sec, time: TIME)
   DATE: I Validation mlm_loss: N, nsp_loss: N, mlm_acc: N, nsp_acc: N [ckpt-3] (steps: 4, epoch: N, throughput: RATE samples/sec, time: TIME)
   $ (printf 'text\tlabel\n'; for i in 1 2 3 4 5 6 7 8; do printf 'good film\tlike\nbad plot\tdislike\n'; done) > texts.tsv
-  $ cnntrain train --task text-classification --data-dir texts.tsv --validation-file texts.tsv --vocab-file vocab.txt --init-checkpoint run/ckpt-3 --seq-length 8 --micro-batch-size 4 --epochs 2 --seed 1 --precision 32 --logs-path texts | brief
-  Command line: cnntrain train --task text-classification --data-dir texts.tsv --validation-file texts.tsv --vocab-file vocab.txt --init-checkpoint run/ckpt-3 --seq-length 8 --micro-batch-size 4 --epochs 2 --seed 1 --precision 32 --logs-path texts
-  Processor: ...
-  Cores: 1 core; threads: 1 compute, 1 prepare input
-  Backend: cpu, oneDNN ...
-  Fastest arithmetic ...
-  
-  BERT text classification
-   1 layers, 64 wide, 1 attention heads, vocabulary of 14
-   Sequences of 8 tokens
-  Training
-   Global batch size: 4
-   Optimiser: adamw
-   Learning rate schedule: polynomial_decay
-  Validation
-   Batch Size: 4
-  Device
-   Precision: N
-   Arithmetic: ...
-   Backend: cpu
-   HOST
-   DATE
-  Logging
-   Name: RUN
-   Saving to texts
-   Checkpoints: 3 of 672.8 kB: 2.0 MB
-  
-  {...}
+  $ cnntrain train --task text-classification --data-dir texts.tsv --validation-file texts.tsv --vocab-file vocab.txt --init-checkpoint run/ckpt-3 --seq-length 8 --micro-batch-size 4 --epochs 2 --seed 1 --precision 32 --logs-path texts | body
   
   Drawn anew, because run/ckpt-3.safetensors does not have them: cls/classifier/output_bias, cls/classifier/output_weights
   Not read from run/ckpt-3.safetensors, because the network does not have them: cls/predictions/output_bias, cls/predictions/transform/LayerNorm/beta, cls/predictions/transform/LayerNorm/gamma, cls/predictions/transform/dense/bias, cls/predictions/transform/dense/kernel, cls/seq_relationship/output_bias, cls/seq_relationship/output_weights
@@ -160,55 +133,12 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   Validation accuracy: N % [ckpt-4] (loss: N, iteration: 4, epoch: N, throughput: RATE samples/sec, time: TIME)
   Validation accuracy: N % [ckpt-8] (loss: N, iteration: 8, epoch: N, throughput: RATE samples/sec, time: TIME)
   Time to train: TIMEs.
-  $ cnntrain validation --restore-path texts | brief
-  Command line: cnntrain validation --restore-path texts
-  Processor: ...
-  Cores: 1 core; threads: 1 compute, 1 prepare input
-  Backend: cpu, oneDNN ...
-  Fastest arithmetic ...
-  
-  BERT text classification
-   1 layers, 64 wide, 1 attention heads, vocabulary of 14
-   Sequences of 8 tokens
-  Validation
-   Batch Size: 4
-  Device
-   Precision: N
-   Arithmetic: ...
-   Backend: cpu
-   HOST
-   DATE
-  Logging
-   Name: RUN
-  
-  {...}
+  $ cnntrain validation --restore-path texts | body
   Compilation time: TIME.
   Validation accuracy: N % [ckpt-0] (loss: N, iteration: 0, epoch: N, throughput: RATE samples/sec, time: TIME)
   Validation accuracy: N % [ckpt-4] (loss: N, iteration: 4, epoch: N, throughput: RATE samples/sec, time: TIME)
   Validation accuracy: N % [ckpt-8] (loss: N, iteration: 8, epoch: N, throughput: RATE samples/sec, time: TIME)
-  $ cnntrain inference --restore-path texts --data-dir texts.tsv | brief
-  [info] --restore-path texts: the newest checkpoint is taken, texts/ckpt-8.safetensors
-  Command line: cnntrain inference --restore-path texts --data-dir texts.tsv
-  Processor: ...
-  Cores: 1 core; threads: 1 compute, 1 prepare input
-  Backend: cpu, oneDNN ...
-  Fastest arithmetic ...
-  
-  BERT text classification
-   1 layers, 64 wide, 1 attention heads, vocabulary of 14
-   Sequences of 8 tokens
-  Validation
-   Batch Size: 4
-  Device
-   Precision: N
-   Arithmetic: ...
-   Backend: cpu
-   HOST
-   DATE
-  Logging
-   Name: RUN
-  
-  {...}
+  $ cnntrain inference --restore-path texts --data-dir texts.tsv | body
   1 good film: like (N) dislike (N)
   2 bad plot: like (N) dislike (N)
   3 good film: like (N) dislike (N)
@@ -233,3 +163,5 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   $ cnntrain convert --from texts/ckpt-8.safetensors --to hf/model.safetensors
   texts/ckpt-8.safetensors -> hf/model.safetensors (Hugging Face's layout): 25 tensors, 56258 numbers
   Left out: 40 optimiser slots
+  $ grep num_attention_heads hf/config.json
+    "num_attention_heads": 4,

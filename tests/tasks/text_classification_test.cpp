@@ -406,6 +406,8 @@ TEST_F(TextClassification, AnEncoderOfTransformersWithNarrowHeadsAndNoPooler) {
     EXPECT_EQ(settings.model.heads, 3);
     EXPECT_EQ(settings.text.vocabulary_file, path("hf/tokenizer.json"));
     EXPECT_TRUE(settings.text.lower_case);
+    EXPECT_FALSE(tasks::text_settings(parsed(Command::train, kTask + kSizes + kTexts).settings).text.lower_case)
+        << "of a vocabulary without files of transformers";
     EXPECT_FALSE(tasks::text_settings(parsed(Command::train, line + "--no-do-lower-case").settings).text.lower_case);
     const Outcome outcome = run(Command::train, line + "--logs-path @tuned");
     EXPECT_EQ(outcome.exit_code, 0);

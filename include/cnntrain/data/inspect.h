@@ -10,13 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/io.h"
-
 namespace cnntrain::data {
-
-/// The pieces of a WordPiece vocabulary in the order of their ids, one a line. `path`: such a file or a tokenizer.json.
-/// Error(data), Error(unsupported) for a tokenizer.json that is damaged or of another kind of tokens.
-std::string vocabulary_lines(const FileSystem& files, const std::string& path);
 
 // Types of tf.Example features and the range of their values.
 

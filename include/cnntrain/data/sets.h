@@ -113,10 +113,14 @@ private:
 // Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
 // the second.
 
-/// What the files of transformers beside a vocabulary say of its tokeniser.
+/// The pieces of a WordPiece vocabulary in the order of their ids, one a line. `path`: such a file or a tokenizer.json.
+/// Error(data), Error(unsupported) for a tokenizer.json that is damaged or of another kind of tokens.
+std::string vocabulary_lines(const FileSystem& files, const std::string& path);
+
+/// The tokeniser as described by the files of transformers beside a vocabulary.
 struct TokeniserFacts {
     bool of_transformers = false;         // there are such files
-    std::optional<bool> lower_case = {};  // empty: they do not say
+    std::optional<bool> lower_case = {};  // empty: unknown
     bool splits_special_tokens = true;    // that stand in texts
 };
 TokeniserFacts tokeniser_facts(const FileSystem& files, const std::string& vocabulary_file);
@@ -125,7 +129,7 @@ TokeniserFacts tokeniser_facts(const FileSystem& files, const std::string& vocab
 
 struct LabelledTextSettings {
     std::string file = {};             // TSV or CSV
-    std::string vocabulary_file = {};  // of the WordPiece tokeniser: a line a piece, or a tokenizer.json
+    std::string vocabulary_file = {};  // of the WordPiece tokeniser: a piece a line, or a tokenizer.json
     bool lower_case = true;            // also strips accents
     /// True: [SEP] and other special tokens in a text are divided as its words are. False: each is one token.
     bool splits_special_tokens = false;

@@ -250,7 +250,7 @@ Vocabulary::Match Vocabulary::longest_piece(Node start, std::string_view word) c
 std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text) {
     std::optional<SpecialPiece> first;
     for (const std::string& piece : vocabulary.special_pieces()) {
-        const std::size_t at = piece.empty() ? std::string_view::npos : text.find(piece);
+        const std::size_t at = text.find(piece);
         if (at == std::string_view::npos) continue;
         const std::size_t end = at + piece.size();
         if (first && (at > first->begin || (at == first->begin && end <= first->end))) continue;

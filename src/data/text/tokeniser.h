@@ -88,7 +88,7 @@ public:
     /// The ids of the distinct pieces, in order of first occurrence. Random replacements are drawn from these.
     const std::vector<TokenId>& distinct() const { return distinct_; }
 
-    /// Special tokens that may stand in texts.
+    /// Special tokens that may stand in texts; none is empty.
     const std::vector<std::string>& special_pieces() const { return special_pieces_; }
     std::size_t longest_word() const { return longest_word_; }
 

@@ -23,7 +23,11 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 22;
 
-/// Null if it is no JSON.
+bool is_tokeniser_json(const std::string& path) {
+    return path.ends_with(".json");
+}
+
+/// Null if there is no such file; of a discarded type if it is no JSON.
 json lenient_json(const FileSystem& files, const std::filesystem::path& path) {
     if (!exists(files, path.string())) return {};
     return json::parse(read_text(files, path.string()), nullptr, /*allow_exceptions=*/false);
@@ -49,14 +53,13 @@ public:
 
     /// The pieces by id, as lines of a vocabulary; ids without a piece have empty lines.
     std::string lines() const {
-        const json& model = part(document_, "model");
-        expect(model, "type", "WordPiece");
-        expect(model, "continuing_subword_prefix", "##");
-        expect(model, "unk_token", "[UNK]");
-        expect(part(document_, "normalizer"), "type", "BertNormalizer");
-        expect(part(document_, "pre_tokenizer"), "type", "BertPreTokenizer");
+        expect("model", "type", "WordPiece");
+        expect("model", "continuing_subword_prefix", "##");
+        expect("model", "unk_token", "[UNK]");
+        expect("normalizer", "type", "BertNormalizer");
+        expect("pre_tokenizer", "type", "BertPreTokenizer");
         check_normaliser(part(document_, "normalizer"));
-        const json& vocabulary = part(model, "vocab");
+        const json& vocabulary = part(part(document_, "model"), "vocab");
         std::vector<std::string> pieces;
         for (const auto& [piece, id] : vocabulary.items())
             put(pieces, piece, id);
@@ -92,13 +95,14 @@ private:
         return *found;
     }
 
-    void expect(const json& object, const char* key, const char* wanted) const {
-        const json value = object.value(key, json());
+    /// `of`: "model", "normalizer", ...
+    void expect(const char* of, const char* key, const char* wanted) const {
+        const json value = part(document_, of).value(key, json());
         if (value == wanted) return;
-        throw Error(ErrorKind::unsupported,
-                    path_ + ": " + key + " is " + value.dump(-1, ' ', true, json::error_handler_t::replace) +
-                        ", and only \"" + wanted +
-                        "\" is read: BERT's tokens are word pieces, those of RoBERTa and GPT are pairs of bytes");
+        throw Error(ErrorKind::unsupported, path_ + ": expected " + key + " \"" + wanted + "\" in " + of +
+                                                ", as BERT's tokenisers have, found " +
+                                                value.dump(-1, ' ', true, json::error_handler_t::replace) +
+                                                "; byte pairs, as of RoBERTa and GPT, cannot be read");
     }
 
     void check_normaliser(const json& normaliser) const {
@@ -107,10 +111,11 @@ private:
         if (strips == lower_case && truth(normaliser, "clean_text").value_or(true) &&
             truth(normaliser, "handle_chinese_chars").value_or(true))
             return;
-        throw Error(ErrorKind::unsupported,
-                    path_ +
-                        ": its normalizer keeps control characters, keeps ideographs together, or strips accents "
-                        "otherwise than lower case; BERT's tokeniser does not");
+        throw Error(
+            ErrorKind::unsupported,
+            path_ +
+                ": expected a normalizer with clean_text, handle_chinese_chars, and strip_accents as lowercase, "
+                "as BERT's tokenisers have; another one cannot be read");
     }
 
     void put(std::vector<std::string>& pieces, const std::string& piece, const json& id) const {
@@ -118,7 +123,7 @@ private:
             fail("expected a number below " + std::to_string(kMostPieces) + " as the id of '" + piece + "'");
         const std::size_t place = id.get<std::size_t>();
         if (piece.find('\n') != std::string::npos)
-            fail("the piece with the id " + std::to_string(place) + " has lines");
+            fail("the piece with the id " + std::to_string(place) + " contains a line end");
         pieces.resize(std::max(pieces.size(), place + 1));
         if (!pieces[place].empty() && pieces[place] != piece)
             fail("'" + pieces[place] + "' and '" + piece + "' have the same id " + std::to_string(place));
@@ -130,7 +135,8 @@ private:
         std::vector<json> tokens;
         const json list = document_.value("added_tokens", json::array());
         std::ranges::copy_if(list, std::back_inserter(tokens), [](const json& token) {
-            return token.is_object() && token.contains("content") && token["content"].is_string();
+            return token.is_object() && token.contains("content") && token["content"].is_string() &&
+                   token["content"] != "";
         });
         return tokens;
     }
@@ -143,15 +149,17 @@ private:
 
 std::string vocabulary_lines(const FileSystem& files, const std::string& path) {
     const std::string text = read_text(files, path);
-    return path.ends_with(".json") ? TokeniserJson(text, path).lines() : text;
+    return is_tokeniser_json(path) ? TokeniserJson(text, path).lines() : text;
 }
 
 Vocabulary Vocabulary::read(const FileSystem& files, const std::string& path) {
-    Vocabulary vocabulary(vocabulary_lines(files, path));
-    if (path.ends_with(".json")) {
-        const TokeniserJson tokeniser(read_text(files, path), path);
-        vocabulary.longest_word_ = tokeniser.longest_word();
-        vocabulary.special_pieces_ = tokeniser.special_pieces();
+    const std::string text = read_text(files, path);
+    std::optional<TokeniserJson> tokeniser;
+    if (is_tokeniser_json(path)) tokeniser.emplace(text, path);
+    Vocabulary vocabulary(tokeniser ? tokeniser->lines() : text);
+    if (tokeniser) {
+        vocabulary.longest_word_ = tokeniser->longest_word();
+        vocabulary.special_pieces_ = tokeniser->special_pieces();
     }
     try {
         vocabulary.special_tokens();

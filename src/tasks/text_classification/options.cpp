@@ -79,8 +79,8 @@ std::vector<Option> file_options() {
          .bind = left_open(to<&TextSettings::text, &data::LabelledTextSettings::vocabulary_file>())},
         {.flag = "--do-lower-case",
          .type = Type::boolean_value,
-         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: as "
-                 "tokenizer.json or tokenizer_config.json next to the vocabulary say).",
+         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: the "
+                 "choice of a tokenizer.json or tokenizer_config.json next to the vocabulary).",
          .numerics = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::lower_case>()},
         {.flag = "--split-special-tokens",
@@ -233,7 +233,7 @@ namespace {
 /// the config.json of Hugging Face's transformers. A vocab.txt or tokenizer.json beside it is the default vocabulary.
 void take_recorded_model(options::Resolution& run, const FileSystem& files);
 
-/// Sets --do-lower-case and --split-special-tokens, if nothing else did, by what transformers keeps beside the
+/// Sets --do-lower-case and --split-special-tokens, unless they are set, from the files of transformers beside the
 /// vocabulary. Without such files, special tokens are divided as in the original programs.
 void choose_tokeniser(options::OptionValues& values, const FileSystem& files);
 

@@ -14,8 +14,9 @@
 
 namespace cnntrain::cpu {
 
-/// Sets the number of threads of this thread's parallel regions and primitives, as far as OMP_THREAD_LIMIT allows. A
-/// primitive that runs with fewer threads than it was created for waits for the others without end.
+/// Sets the number of threads of this thread's parallel regions, and of primitives created from now on, at most
+/// OMP_THREAD_LIMIT. A primitive that runs with fewer threads than it was created for may wait for the others without
+/// end, so OpenMP must not choose the number (OMP_DYNAMIC) either.
 void set_threads(int count);
 
 /// Sets the number of threads of this thread's parallel regions, and of primitives created meanwhile, for its lifetime.
