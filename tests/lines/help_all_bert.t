@@ -480,8 +480,8 @@ All options of BERT.
                                   tokenizer.json (default: the vocab.txt or tokenizer.json next to
                                   --init-checkpoint).
     --do-lower-case [true|false]  Convert texts to lower case and strip accents, as uncased
-                                  vocabularies need (default: the choice of a tokenizer.json or
-                                  tokenizer_config.json next to the vocabulary).
+                                  vocabularies need (default: on, unless a tokenizer.json or
+                                  tokenizer_config.json next to the vocabulary says otherwise).
     --split-special-tokens [true|false]
                                   Divide [SEP], [MASK] and the like that stand in texts, as the
                                   original programs do; --no- keeps each as one token, as transformers

@@ -405,10 +405,14 @@ TEST_F(TextClassification, AnEncoderOfTransformersWithNarrowHeadsAndNoPooler) {
     const tasks::TextSettings settings = tasks::text_settings(parsed(Command::train, line).settings);
     EXPECT_EQ(settings.model.heads, 3);
     EXPECT_EQ(settings.text.vocabulary_file, path("hf/tokenizer.json"));
-    EXPECT_TRUE(settings.text.lower_case);
-    EXPECT_FALSE(tasks::text_settings(parsed(Command::train, kTask + kSizes + kTexts).settings).text.lower_case)
-        << "of a vocabulary without files of transformers";
-    EXPECT_FALSE(tasks::text_settings(parsed(Command::train, line + "--no-do-lower-case").settings).text.lower_case);
+    const auto lower_case = [&](const std::string& option) {
+        return tasks::text_settings(parsed(Command::train, line + option).settings).text.lower_case;
+    };
+    EXPECT_FALSE(lower_case("--no-do-lower-case"));
+    folder_.write("hf/tokenizer.json",
+                  std::regex_replace(folder_.read("hf/tokenizer.json"), std::regex("true"), "false"));
+    EXPECT_FALSE(lower_case("")) << "a cased vocabulary";
+    EXPECT_TRUE(lower_case("--do-lower-case"));
     const Outcome outcome = run(Command::train, line + "--logs-path @tuned");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.console,

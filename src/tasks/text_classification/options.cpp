@@ -79,8 +79,8 @@ std::vector<Option> file_options() {
          .bind = left_open(to<&TextSettings::text, &data::LabelledTextSettings::vocabulary_file>())},
         {.flag = "--do-lower-case",
          .type = Type::boolean_value,
-         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: the "
-                 "choice of a tokenizer.json or tokenizer_config.json next to the vocabulary).",
+         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: on, "
+                 "unless a tokenizer.json or tokenizer_config.json next to the vocabulary says otherwise).",
          .numerics = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::lower_case>()},
         {.flag = "--split-special-tokens",
