@@ -448,15 +448,12 @@ private:
     /// Returns true if the text has special tokens in it.
     bool tokenise(std::string_view text, std::vector<TokenId>& ids) {
         ids.clear();
-        std::optional<SpecialPiece> piece = special_piece(vocabulary_, text);
-        const bool any = piece.has_value();
-        for (; piece && !settings_.splits_special_tokens; piece = special_piece(vocabulary_, text)) {
-            tokeniser_.append_tokens(text.substr(0, piece->begin), ids);
-            ids.push_back(piece->id);
-            text.remove_prefix(piece->end);
+        if (settings_.splits_special_tokens) {
+            tokeniser_.append_tokens(text, ids);
+        } else {
+            tokeniser_.append_with_special_tokens(text, ids);
         }
-        tokeniser_.append_tokens(text, ids);
-        return any;
+        return special_piece(vocabulary_, text).has_value();
     }
 
     /// Shortens the texts to `room` tokens; returns false if both fit already.

@@ -135,7 +135,27 @@ void Tokeniser::append_characters(std::vector<TokenId>& ids) {
 }
 
 void Tokeniser::append_word(std::string_view word, std::size_t characters, std::vector<TokenId>& ids) {
+    if (vocabulary_ == nullptr) {
+        if (!word.empty()) (words_ += words_.empty() ? "" : " ") += word;
+        return;
+    }
     if (characters > vocabulary_->longest_word() || !vocabulary_->append_pieces(word, ids)) ids.push_back(unknown_);
+}
+
+void Tokeniser::append_with_special_tokens(std::string_view text, std::vector<TokenId>& ids) {
+    while (const std::optional<SpecialPiece> piece = special_piece(*vocabulary_, text)) {
+        append_tokens(text.substr(0, piece->begin), ids);
+        ids.push_back(piece->id);
+        text.remove_prefix(piece->end);
+    }
+    append_tokens(text, ids);
+}
+
+std::string basic_words(std::string_view text, bool lower_case) {
+    Tokeniser tokeniser(lower_case);
+    std::vector<TokenId> none;
+    tokeniser.append_tokens(text, none);
+    return std::move(tokeniser.words_);
 }
 
 namespace {
@@ -159,14 +179,15 @@ constexpr std::array<SpecialToken, 4> kSpecialTokens = {{{"[UNK]", &SpecialToken
 Vocabulary::Vocabulary(std::string_view text) : edges_(kFirstEdges) {
     shift_ = 32 - std::countr_zero(kFirstEdges);
     std::unordered_map<std::string, std::size_t> places;  // positions in distinct_
-    for (; !text.empty(); ++lines_) {
+    while (!text.empty()) {
         const std::size_t end = text.find('\n');
-        const std::string piece = stripped(text.substr(0, end));
+        const std::string& piece = pieces_.emplace_back(stripped(text.substr(0, end)));
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+        const TokenId id = size() - 1;
         const auto [known, is_new] = places.emplace(piece, distinct_.size());
-        if (is_new) distinct_.push_back(lines_);
-        distinct_[known->second] = lines_;
-        insert(piece, lines_);
+        if (is_new) distinct_.push_back(id);
+        distinct_[known->second] = id;
+        insert(piece, id);
     }
     continuation_ = kRoot;
     for (const char c : kContinuation)
@@ -183,7 +204,7 @@ SpecialTokens Vocabulary::special_tokens() const {
     }
     if (!missing.empty()) {
         throw Error(ErrorKind::data, missing + (missing.size() > 6 ? " are" : " is") + " missing among its " +
-                                         std::to_string(lines_) +
+                                         std::to_string(size()) +
                                          " lines; a WordPiece vocabulary has one piece in each line");
     }
     return tokens;
@@ -384,6 +405,53 @@ void append_utf8(CodePoint value, std::string& text) {
     std::array<utf8proc_uint8_t, 4> bytes{};
     const utf8proc_ssize_t count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(value), bytes.data());
     text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count));
+}
+
+bool is_alphanumeric(CodePoint value) {
+    switch (property(value).category) {
+        case UTF8PROC_CATEGORY_LU:
+        case UTF8PROC_CATEGORY_LL:
+        case UTF8PROC_CATEGORY_LT:
+        case UTF8PROC_CATEGORY_LM:
+        case UTF8PROC_CATEGORY_LO:
+        case UTF8PROC_CATEGORY_ND:
+        case UTF8PROC_CATEGORY_NL:
+        case UTF8PROC_CATEGORY_NO:
+            return true;
+        default:
+            return false;
+    }
+}
+
+std::vector<CodePoint> code_points(std::string_view text) {
+    std::vector<CodePoint> characters;
+    CodePoint value = 0;
+    while (!text.empty()) {
+        if (take_code_point(text, value)) characters.push_back(value);
+    }
+    return characters;
+}
+
+std::string utf8(std::span<const CodePoint> characters) {
+    std::string text;
+    for (const CodePoint value : characters)
+        append_utf8(value, text);
+    return text;
+}
+
+std::string collapsed(std::string_view text) {
+    std::string result;
+    bool space = false;
+    for (const CodePoint value : code_points(text)) {
+        if (is_white_space(value)) {
+            space = !result.empty();
+            continue;
+        }
+        if (space) result += ' ';
+        space = false;
+        append_utf8(value, result);
+    }
+    return result;
 }
 
 bool is_white_space(CodePoint value) {

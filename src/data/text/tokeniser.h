@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,6 +35,15 @@ bool is_white_space(CodePoint value);
 bool is_blank(std::string_view text);
 /// The text without undecodable bytes and without white space at both ends.
 std::string stripped(std::string_view text);
+
+/// str.isalnum(): letters and numbers.
+bool is_alphanumeric(CodePoint value);
+
+/// The characters of a text, without undecodable bytes.
+std::vector<CodePoint> code_points(std::string_view text);
+std::string utf8(std::span<const CodePoint> characters);
+/// " ".join(str.split()): the parts between white space, with one blank between two of them.
+std::string collapsed(std::string_view text);
 
 /// Character classes of BERT's basic tokeniser.
 enum class CharacterClass : std::uint8_t {
@@ -84,7 +94,9 @@ public:
     /// Error(data) names the missing tokens.
     SpecialTokens special_tokens() const;
     /// Number of lines; every id is smaller.
-    TokenId size() const { return lines_; }
+    TokenId size() const { return static_cast<TokenId>(pieces_.size()); }
+    /// The piece of each id.
+    const std::vector<std::string>& pieces() const { return pieces_; }
     /// The ids of the distinct pieces, in order of first occurrence. Random replacements are drawn from these.
     const std::vector<TokenId>& distinct() const { return distinct_; }
 
@@ -119,7 +131,7 @@ private:
     std::size_t place(std::uint32_t from) const;
     void grow();
 
-    TokenId lines_ = 0;
+    std::vector<std::string> pieces_;
     std::size_t longest_word_ = kLongestWord;
     std::vector<std::string> special_pieces_ = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
     std::vector<TokenId> distinct_;
@@ -145,8 +157,14 @@ public:
 
     /// Appends the tokens of `text` (UTF-8; undecodable bytes are dropped).
     void append_tokens(std::string_view text, std::vector<TokenId>& ids);
+    /// The same, but special tokens that stand in the text are one token each.
+    void append_with_special_tokens(std::string_view text, std::vector<TokenId>& ids);
 
 private:
+    friend std::string basic_words(std::string_view text, bool lower_case);
+    /// Without a vocabulary: collects words.
+    explicit Tokeniser(bool lower_case) : vocabulary_(nullptr), unknown_(0), lower_case_(lower_case) {}
+
     void append_ascii(std::string_view chunk, std::vector<TokenId>& ids);
     void append_unicode(std::string_view chunk, std::vector<TokenId>& ids);
     void append_characters(std::vector<TokenId>& ids);
@@ -158,6 +176,10 @@ private:
     std::string word_;                   // in UTF-8
     std::vector<CodePoint> characters_;  // of a word before its punctuation is split off
     std::vector<CodePoint> scratch_;
+    std::string words_;  // with a blank between two of them; used without a vocabulary
 };
+
+/// The words that a Tokeniser divides into pieces, with a blank between two of them.
+std::string basic_words(std::string_view text, bool lower_case);
 
 }  // namespace cnntrain::data
