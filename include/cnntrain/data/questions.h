@@ -45,7 +45,7 @@ struct QuestionSettings {
     std::int64_t vocabulary_size = 30522;
     // The feature cache: TFRecords with the features of a training, or of a prediction.
     std::string cache_folder = {};  // "": none
-    std::int64_t padding_to = 1;    // the cache has padding records up to a multiple of this number
+    std::int64_t padding_to = 1;    // prediction: the cache has padding records up to a multiple of this number
 };
 
 /// A text, shared by the questions on it.
@@ -125,8 +125,8 @@ struct OpenedQuestions {
 };
 
 /// Opens the features as a data set. A training reads them from the cache if there is one of the same JSON, vocabulary
-/// and settings; otherwise they are made as by read_questions(), and a cache is written. A damaged cache is written
-/// again with a warning, and so is a cache that cannot be written passed over. Errors as of read_questions().
+/// and settings, and makes a damaged cache again with a warning. Otherwise they are made as by read_questions(), and
+/// the cache is written; if that is impossible, a warning says so. Errors as of read_questions().
 OpenedQuestions open_questions(const QuestionSettings& settings, int threads, FileSystem& files = posix_files());
 
 // Answers. All arithmetic is in double precision.

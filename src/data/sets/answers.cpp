@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -11,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -131,25 +131,14 @@ void set_probabilities(std::vector<RankedAnswer>& answers) {
 
 // ---- the original text ----
 
-/// The characters without blanks, and their places among all.
-struct WithoutBlanks {
-    std::vector<CodePoint> characters;
+/// Places of the characters other than blanks.
+std::vector<std::size_t> places_of_letters(std::span<const CodePoint> text) {
     std::vector<std::size_t> places;
-
-    explicit WithoutBlanks(std::span<const CodePoint> text) {
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            if (text[i] == ' ') continue;
-            characters.push_back(text[i]);
-            places.push_back(i);
-        }
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != ' ') places.push_back(i);
     }
-    /// Number of the character at this place; the count of all if it is a blank.
-    std::size_t number(std::size_t place) const {
-        const auto found = std::ranges::lower_bound(places, place);
-        const bool is_there = found != places.end() && *found == place;
-        return is_there ? static_cast<std::size_t>(found - places.begin()) : places.size();
-    }
-};
+    return places;
+}
 
 }  // namespace
 
@@ -159,15 +148,17 @@ std::string original_text(std::string_view predicted, std::string_view original,
     const std::vector<CodePoint> characters = code_points(original);
     const auto found = std::ranges::search(words, wanted);
     if (wanted.empty() || found.empty()) return std::string(original);
-    const WithoutBlanks of_words(words);
-    const WithoutBlanks of_original(characters);
-    const auto begin = static_cast<std::size_t>(found.begin() - words.begin());
-    const std::size_t first = of_words.number(begin);
-    const std::size_t last = of_words.number(begin + wanted.size() - 1);
-    const std::size_t count = of_original.places.size();
-    if (of_words.places.size() != count || first >= count || last >= count) return std::string(original);
-    const std::size_t from = of_original.places[first];
-    return utf8(std::span(characters).subspan(from, of_original.places[last] + 1 - from));
+    const std::vector<std::size_t> in_words = places_of_letters(words);
+    const std::vector<std::size_t> in_original = places_of_letters(characters);
+    const auto number = [&](auto at) {  // among the letters; their count for a blank
+        return static_cast<std::size_t>(std::ranges::find(in_words, static_cast<std::size_t>(at - words.begin())) -
+                                        in_words.begin());
+    };
+    const std::size_t first = number(found.begin());
+    const std::size_t last = number(found.end() - 1);
+    const std::size_t count = in_original.size();
+    if (in_words.size() != count || first >= count || last >= count) return std::string(original);
+    return utf8(std::span(characters).subspan(in_original[first], in_original[last] + 1 - in_original[first]));
 }
 
 Answer answer_of(const QuestionSet& set, const Question& question, std::span<const FeatureLogits> logits,
@@ -267,28 +258,19 @@ double exact_match(std::string_view predicted, std::string_view truth) {
 
 namespace {
 
-/// The words of a normalised text, each with its number of occurrences.
-struct WordCounts {
-    std::unordered_map<std::string_view, std::int64_t> counts;
-    std::int64_t total = 0;
-
-    explicit WordCounts(std::string_view text) {
-        while (!text.empty()) {
-            const std::size_t end = std::min(text.find(' '), text.size());
-            ++counts[text.substr(0, end)];
-            ++total;
-            text.remove_prefix(std::min(end + 1, text.size()));
-        }
+/// The words of a normalised text, sorted.
+std::vector<std::string_view> sorted_words(std::string_view text) {
+    std::vector<std::string_view> words;
+    while (!text.empty()) {
+        words.push_back(text.substr(0, text.find(' ')));
+        text.remove_prefix(std::min(words.back().size() + 1, text.size()));
     }
-};
-
-struct QuestionScores {
-    double exact = 0;
-    double f1 = 0;
-};
+    std::ranges::sort(words);
+    return words;
+}
 
 /// The greatest over the true answers.
-QuestionScores scores_of(const QuestionSet& set, const Question& question, std::string_view predicted) {
+AnswerScores scores_of(const QuestionSet& set, const Question& question, std::string_view predicted) {
     std::vector<std::string> truths = question.answers;
     if (set.settings.v2) {
         std::erase_if(truths, [](const std::string& truth) { return normalised_answer(truth).empty(); });
@@ -299,7 +281,7 @@ QuestionScores scores_of(const QuestionSet& set, const Question& question, std::
                                          ": expected a true answer to evaluate against, found none; SQuAD 2.0 needs "
                                          "--version-2-with-negative, and a test set has no answers");
     }
-    QuestionScores best;
+    AnswerScores best;
     for (const std::string& truth : truths) {
         best.exact = std::max(best.exact, exact_match(predicted, truth));
         best.f1 = std::max(best.f1, word_f1(predicted, truth, set.settings.v2));
@@ -309,7 +291,7 @@ QuestionScores scores_of(const QuestionSet& set, const Question& question, std::
 
 /// Scores and probability of no answer of one question.
 struct Evaluated {
-    QuestionScores raw;  // without the threshold
+    AnswerScores raw;  // 0..1, without the threshold
     bool answerable = true;
     bool has_text = false;
     double no_answer_probability = 0;
@@ -332,7 +314,7 @@ std::optional<AnswerScores> mean_scores(std::span<const Evaluated> all, double t
 }
 
 /// The best score in percent and its threshold. `all`: in ascending order of the probability of no answer.
-std::pair<double, double> best_threshold(std::span<const Evaluated> all, double QuestionScores::*score) {
+std::pair<double, double> best_threshold(std::span<const Evaluated> all, double AnswerScores::*score) {
     auto sum = static_cast<double>(std::ranges::count(all, false, &Evaluated::answerable));
     double best = sum;
     double threshold = 0;
@@ -350,17 +332,14 @@ std::pair<double, double> best_threshold(std::span<const Evaluated> all, double 
 double word_f1(std::string_view predicted, std::string_view truth, bool v2) {
     const std::string found_text = normalised_answer(predicted);
     const std::string true_text = normalised_answer(truth);
-    const WordCounts found(found_text);
-    const WordCounts wanted(true_text);
-    if (found.total == 0 || wanted.total == 0) return v2 && found.total == wanted.total ? 1 : 0;
-    std::int64_t common = 0;
-    for (const auto& [word, count] : found.counts) {
-        const auto other = wanted.counts.find(word);
-        if (other != wanted.counts.end()) common += std::min(count, other->second);
-    }
-    if (common == 0) return 0;
-    const double precision = static_cast<double>(common) / static_cast<double>(found.total);
-    const double recall = static_cast<double>(common) / static_cast<double>(wanted.total);
+    const std::vector<std::string_view> found = sorted_words(found_text);
+    const std::vector<std::string_view> wanted = sorted_words(true_text);
+    if (found.empty() || wanted.empty()) return v2 && found.size() == wanted.size() ? 1 : 0;
+    std::vector<std::string_view> common;
+    std::ranges::set_intersection(found, wanted, std::back_inserter(common));
+    if (common.empty()) return 0;
+    const double precision = static_cast<double>(common.size()) / static_cast<double>(found.size());
+    const double recall = static_cast<double>(common.size()) / static_cast<double>(wanted.size());
     return 2 * precision * recall / (precision + recall);
 }
 
@@ -384,8 +363,8 @@ AnswerEvaluation evaluate_answers(const QuestionSet& set, const std::map<std::st
     result.answerable = mean_scores(all, limit, [](const Evaluated& question) { return question.answerable; });
     result.unanswerable = mean_scores(all, limit, [](const Evaluated& question) { return !question.answerable; });
     std::ranges::stable_sort(all, {}, &Evaluated::no_answer_probability);
-    std::tie(result.best_exact, result.best_exact_threshold) = best_threshold(all, &QuestionScores::exact);
-    std::tie(result.best_f1, result.best_f1_threshold) = best_threshold(all, &QuestionScores::f1);
+    std::tie(result.best_exact, result.best_exact_threshold) = best_threshold(all, &AnswerScores::exact);
+    std::tie(result.best_f1, result.best_f1_threshold) = best_threshold(all, &AnswerScores::f1);
     return result;
 }
 

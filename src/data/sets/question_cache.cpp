@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,15 +46,8 @@ public:
     }
     DatasetState state() const override {
         std::uint64_t bytes = set_->features.capacity() * sizeof(QuestionFeature);
-        const QuestionContext* counted = nullptr;  // questions on one context follow each other
-        for (const Question& question : set_->questions) {
-            const QuestionContext& context = *question.context;
+        for (const Question& question : set_->questions)
             bytes += sizeof question + question.text.capacity() + question.tokens.capacity() * sizeof(TokenId);
-            if (&context != std::exchange(counted, &context)) {
-                bytes += context.text.capacity() + context.words.capacity() * sizeof context.words[0] +
-                         3 * context.tokens.capacity() * sizeof(TokenId);
-            }
-        }
         return {.memory_bytes = bytes};
     }
 
@@ -103,87 +95,53 @@ private:
     std::vector<OriginPart> parts_;
 };
 
-std::int64_t padded_count(std::int64_t features, const QuestionSettings& settings) {
-    return (features + settings.padding_to - 1) / settings.padding_to * settings.padding_to;
-}
-
-/// Number of features without padding in a cache; nothing if the file is no number.
-std::optional<std::int64_t> cached_count(const FileSystem& files, const FeatureCache& cache) {
-    constexpr std::uint64_t kLongestCount = 64;
-    const std::string text = read_text(files, cache.metadata, kLongestCount);
-    std::int64_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    return error == std::errc() && std::string_view(end) == "\n" ? std::optional(count) : std::nullopt;
-}
-
 /// Null if there is no cache, or a damaged one.
 std::shared_ptr<const Dataset> open_cache(const FeatureCache& cache, const QuestionSettings& settings, int threads,
                                           const QuestionFiles& read, FileSystem& files) {
     if (!exists(files, cache.records)) return nullptr;
     try {
         auto features = std::make_shared<CachedFeatures>(cache.records, settings, threads, read, files);
-        const std::optional<std::int64_t> count = cached_count(files, cache);
-        if (count && *count > 0 && padded_count(*count, settings) == features->size()) return features;
-        log::warning(cache.metadata + ": expected a number of features that gives the " +
-                     std::to_string(features->size()) + " records of " + cache.records +
-                     ", found another; the cache is made again");
+        const std::string count = std::to_string(features->size()) + "\n";
+        if (features->size() > 0 && read_text(files, cache.metadata) == count) return features;
+        log::warning(cache.metadata + ": expected the " + std::to_string(features->size()) + " records of " +
+                     cache.records + ", found another number; the cache is made again");
     } catch (const Error& error) {
         log::warning(std::string("the feature cache is damaged and is made again: ") + error.what());
     }
     return nullptr;
 }
 
-/// Encodes one feature after the other.
-class FeatureRecords {
-public:
-    explicit FeatureRecords(const QuestionSet& set) : set_(set) {
-        for (const Field& field : question_fields(set.settings)) {
-            names_.push_back(field.name);
-            values_.emplace_back(static_cast<std::size_t>(field.desc.elements()));
-        }
-        for (std::vector<std::uint32_t>& values : values_)
-            views_.push_back(std::as_writable_bytes(std::span(values)));
-    }
-
-    /// `feature`: beyond the last one, a padding record.
-    std::span<const std::byte> encode(std::size_t feature) {
-        const bool is_padding = feature >= set_.features.size();
-        if (is_padding) {
-            for (std::vector<std::uint32_t>& values : values_)
-                std::ranges::fill(values, 0U);
-        } else {
-            set_.store(feature, views_);
-        }
-        for (std::size_t i = 0; i < names_.size(); ++i)
-            encoder_.add(names_[i], values_[i]);
-        const std::int64_t id = is_padding ? -1 : kFirstUniqueId + static_cast<std::int64_t>(feature);
-        encoder_.add("unique_ids", std::span(&id, 1));
-        const std::int64_t impossible =
-            !is_padding && set_.questions[set_.features[feature].question].is_impossible ? 1 : 0;
-        if (set_.settings.training) encoder_.add("is_impossible", std::span(&impossible, 1));
-        bytes_.clear();
-        encoder_.finish(bytes_);
-        return std::as_bytes(std::span(bytes_));
-    }
-
-private:
-    const QuestionSet& set_;
-    std::vector<std::string> names_;
-    std::vector<std::vector<std::uint32_t>> values_;
-    std::vector<std::span<std::byte>> views_;
-    ExampleEncoder encoder_;
-    std::string bytes_;
-};
-
 void write_cache(const QuestionSet& set, const FeatureCache& cache, FileSystem& files) {
+    const std::vector<Field> fields = question_fields(set.settings);
+    std::vector<std::vector<std::uint32_t>> values;
+    std::vector<std::span<std::byte>> views;
+    for (const Field& field : fields)
+        values.emplace_back(static_cast<std::size_t>(field.desc.elements()));
+    for (std::vector<std::uint32_t>& field : values)
+        views.push_back(std::as_writable_bytes(std::span(field)));
     files.make_directories(set.settings.cache_folder);
-    const std::int64_t count = std::ssize(set.features);
     RecordWriter writer(files, cache.records);
-    FeatureRecords records(set);
-    for (std::int64_t i = 0; i < padded_count(count, set.settings); ++i)
-        writer.write(records.encode(static_cast<std::size_t>(i)));
+    ExampleEncoder encoder;
+    const auto write = [&](std::int64_t unique_id, std::int64_t is_impossible) {
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            encoder.add(fields[i].name, values[i]);
+        encoder.add("unique_ids", std::span(&unique_id, 1));
+        if (set.settings.training) encoder.add("is_impossible", std::span(&is_impossible, 1));
+        std::string bytes;
+        encoder.finish(bytes);
+        writer.write(std::as_bytes(std::span(bytes)));
+    };
+    for (std::size_t i = 0; i < set.features.size(); ++i) {
+        set.store(i, views);
+        write(kFirstUniqueId + static_cast<std::int64_t>(i), set.questions[set.features[i].question].is_impossible);
+    }
+    for (std::vector<std::uint32_t>& field : values)
+        std::ranges::fill(field, 0U);
+    const std::int64_t multiple = set.settings.training ? 1 : set.settings.padding_to;
+    for (std::int64_t i = std::ssize(set.features); i % multiple != 0; ++i)
+        write(-1, 0);
     writer.commit();
-    write_text(files, cache.metadata, std::to_string(count) + "\n");
+    write_text(files, cache.metadata, std::to_string(set.features.size()) + "\n");
 }
 
 }  // namespace
@@ -209,21 +167,16 @@ FeatureCache::FeatureCache(const QuestionSettings& settings, const QuestionFiles
 
 OpenedQuestions open_questions(const QuestionSettings& settings, int threads, FileSystem& files) {
     const QuestionFiles read = read_question_files(settings, files);
+    const FeatureCache cache(settings, read);
     const bool has_cache = !settings.cache_folder.empty() && settings.generated < 1;
-    std::optional<FeatureCache> cache;
-    std::shared_ptr<const Dataset> cached;
-    if (has_cache) {
-        cache.emplace(settings, read);
-        cached = open_cache(*cache, settings, threads, read, files);
-        if (cached && settings.training) return {std::move(cached), nullptr};
+    if (has_cache && settings.training) {
+        if (auto cached = open_cache(cache, settings, threads, read, files)) return {std::move(cached), nullptr};
     }
     const std::shared_ptr<const QuestionSet> set = make_questions(settings, read, threads);
-    if (cache && !cached) {
-        try {
-            write_cache(*set, *cache, files);
-        } catch (const Error& error) {
-            log::warning(std::string("the features are not kept: ") + error.what());
-        }
+    try {
+        if (has_cache) write_cache(*set, cache, files);
+    } catch (const Error& error) {
+        log::warning(std::string("the features are not kept: ") + error.what());
     }
     return {std::make_shared<QuestionFeatures>(set), set};
 }

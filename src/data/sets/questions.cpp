@@ -43,14 +43,11 @@ const json& squad_member(const json& object, const char* key, json::value_t type
     };
     const auto found = object.find(key);  // the end if this is no object
     if (found != object.end() && is_right(*found)) return *found;
-    const std::string expected = type == json::value_t::array     ? "a list"
-                                 : type == json::value_t::string  ? "a text"
-                                 : type == json::value_t::boolean ? "true or false"
-                                                                  : "a whole number";
-    refuse_question(where, std::string("expected the key '") + key + "' with " + expected + ", found " +
-                               (!object.is_object()     ? std::string("no object but ") + object.type_name()
-                                : found == object.end() ? "no such key"
-                                                        : std::string("another value: ") + found->type_name()) +
+    const json sample(type);
+    refuse_question(where, std::string("expected the key '") + key + "' with a value of type " + sample.type_name() +
+                               ", found " +
+                               (found != object.end() ? found->type_name() : "no such key in a value of type ") +
+                               (found != object.end() ? "" : object.type_name()) +
                                "; SQuAD has data[].paragraphs[].{context, qas[].{id, question, answers[]}}");
 }
 
