@@ -2,10 +2,10 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 #include "data/records/example.h"
 #include "data/records/tfrecord.h"
-#include "data/sets/questions.h"
 #include "squad_golden.h"
 #include "support/errors.h"
 #include "support/matchers.h"
@@ -90,14 +90,14 @@ TEST_F(Questions, RecordsOfTheReference) {
         settings.sequence_length = row.at("seq_length");
         settings.doc_stride = row.at("doc_stride");
         settings.max_query_length = row.at("max_query_length");
-        settings.padding_to = row.at("padding_to");
-        settings.cache_folder = "cache";
-        const OpenedQuestions opened = open_questions(settings, 2, files_);
-        EXPECT_EQ(std::ssize(opened.questions->questions), row.at("examples").get<std::int64_t>());
-        EXPECT_EQ(opened.features->size(), row.at("features").get<std::int64_t>());
-        const FeatureCache cache(settings, read_question_files(settings, files_));
-        EXPECT_EQ(read_text(files_, cache.metadata), std::to_string(opened.features->size()) + "\n");
-        const RecordFiles records({cache.records}, {}, files_);
+        const std::int64_t padding_to = row.at("padding_to");
+        const auto set = read_questions(settings, 2, files_);
+        EXPECT_EQ(std::ssize(set->questions), row.at("examples").get<std::int64_t>());
+        EXPECT_EQ(std::ssize(set->features), row.at("features").get<std::int64_t>());
+        write_features(*set, "cache", padding_to, files_);
+        const FeatureFiles paths = feature_files(*set, "cache", padding_to);
+        EXPECT_EQ(read_text(files_, paths.metadata), std::to_string(set->features.size()) + "\n");
+        const RecordFiles records({paths.records}, {}, files_);
         EXPECT_EQ(records.size(), row.at("records").get<std::int64_t>());
         std::string all;
         std::vector<std::byte> buffer;
@@ -124,14 +124,15 @@ TEST_F(Questions, WordsOfTheAnswers) {
 }
 
 TEST_F(Questions, FeaturesOfTheReference) {
-    const OpenedQuestions opened = open_questions(squad_settings(true, false), 1);
-    const QuestionSet& set = *opened.questions;
+    const auto shared = read_questions(squad_settings(true, false), 1);
+    const QuestionSet& set = *shared;
+    const auto features = question_features(shared);
     const json& rows = squad_golden().at("squad_feature_positions");
     ASSERT_EQ(set.features.size(), rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const QuestionFeature& feature = set.features[i];
         const Question& question = set.questions[feature.question];
-        const std::vector<std::int32_t> values = ints_of(*opened.features, static_cast<std::int64_t>(i));
+        const std::vector<std::int32_t> values = ints_of(*features, static_cast<std::int64_t>(i));
         EXPECT_EQ(feature.question, rows[i].at("example"));
         EXPECT_EQ(i - question.first_feature, rows[i].at("span").get<std::size_t>());
         EXPECT_EQ(kFirstUniqueId + static_cast<std::int64_t>(i), rows[i].at("unique_id").get<std::int64_t>());
@@ -154,18 +155,17 @@ TEST_F(Questions, FeaturesOfTheReference) {
 TEST_F(Questions, ADataSetOfFeatures) {
     for (const bool training : {true, false}) {
         const QuestionSettings settings = squad_settings(training, false);
-        const OpenedQuestions opened = open_questions(settings, 1);
+        const auto data = question_features(read_questions(settings, 1));
         const TensorDesc tokens{DType::i32, {32}};
         std::vector<Field> fields = {{"input_ids", tokens}, {"segment_ids", tokens}, {"input_mask", tokens}};
-        if (training) fields.push_back({"start_positions", {DType::i32, {}}});
-        if (training) fields.push_back({"end_positions", {DType::i32, {}}});
-        EXPECT_EQ(opened.features->fields(), fields);
+        if (training) fields.push_back({"answer_positions", {DType::i32, {2}}});
+        EXPECT_EQ(data->fields(), fields);
         std::vector<std::int32_t> padding(training ? 98 : 96, 0);
         padding[64] = 1;
         if (training) padding[96] = padding[97] = kNoPosition;
-        EXPECT_EQ(ints_of(*opened.features, kPaddingSample), padding);
-        EXPECT_EQ(opened.features->place(4).text, settings.file + ", question a2, window 1");
-        const Origin origin = opened.features->origin();
+        EXPECT_EQ(ints_of(*data, kPaddingSample), padding);
+        EXPECT_EQ(data->place(4).text, settings.file + ", question a2, window 1");
+        const Origin origin = data->origin();
         EXPECT_EQ(origin.samples, 28);
         ASSERT_THAT(origin.parts, SizeIs(2));
         EXPECT_EQ(origin.parts[0], part_of_file(posix_files(), settings.file, 28));
@@ -175,61 +175,38 @@ TEST_F(Questions, ADataSetOfFeatures) {
 
 TEST_F(Questions, TheNumberOfThreadsDoesNotMatter) {
     for (const bool v2 : {false, true}) {
-        const auto one = open_questions(squad_settings(true, v2), 1);
-        const auto three = open_questions(squad_settings(true, v2), 3);
-        EXPECT_EQ(all_samples(*one.features), all_samples(*three.features));
+        const auto one = question_features(read_questions(squad_settings(true, v2), 1));
+        const auto three = question_features(read_questions(squad_settings(true, v2), 3));
+        EXPECT_EQ(all_samples(*one), all_samples(*three));
     }
 }
 
-TEST_F(Questions, ATrainingReadsItsCache) {
+TEST_F(Questions, RecordsAreNamedAfterTheirSource) {
     QuestionSettings settings = squad_settings(true, false);
-    settings.cache_folder = "cache";
-    const OpenedQuestions made = open_questions(settings, 1, files_);
-    ASSERT_NE(made.questions, nullptr);
-    const OpenedQuestions cached = open_questions(settings, 1, files_);
-    EXPECT_EQ(cached.questions, nullptr);
-    EXPECT_EQ(all_samples(*cached.features), all_samples(*made.features));
-    EXPECT_EQ(ints_of(*cached.features, kPaddingSample), ints_of(*made.features, kPaddingSample));
-    EXPECT_EQ(cached.features->origin(), made.features->origin());
-    // Another source or setting has a cache of its own.
-    settings.doc_stride = 7;
-    EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
-    settings.doc_stride = 8;
+    const auto name = [&] { return feature_files(*read_questions(settings, 1, files_), "cache", 1).records; };
+    std::set<std::string> names = {name()};
     settings.lower_case = false;
-    EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
+    EXPECT_TRUE(names.insert(name()).second);
     settings.lower_case = true;
     for (const std::string& path : {settings.file, settings.vocabulary_file}) {
         files_.append(path, "\n");
-        EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr) << path;
+        EXPECT_TRUE(names.insert(name()).second) << path;
     }
-    EXPECT_EQ(open_questions(settings, 1, files_).questions, nullptr);
+    EXPECT_TRUE(name().starts_with("cache/32_8_6_SQuAD11-")) << name();
 }
 
-TEST_F(Questions, ADamagedCacheIsMadeAgain) {
-    QuestionSettings settings = squad_settings(true, false);
-    settings.cache_folder = "cache";
-    open_questions(settings, 1, files_);
-    const FeatureCache cache(settings, read_question_files(settings, files_));
-    const std::string records = read_text(files_, cache.records);
-    std::string flipped = records;
-    flipped[records.size() / 2] ^= 1;
-    for (const std::string& damaged : {flipped, records.substr(0, records.size() - 1), std::string()}) {
-        write_text(files_, cache.records, damaged);
-        EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
-        EXPECT_EQ(read_text(files_, cache.records), records);
-    }
-    for (const char* count : {"27\n", "", "28 features\n"}) {
-        write_text(files_, cache.metadata, count);
-        EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
-        EXPECT_EQ(read_text(files_, cache.metadata), "28\n");
-    }
-    files_.remove(cache.metadata);
-    EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
-    // Without room for a cache, the features are made each time.
-    settings.doc_stride = 3;
+TEST_F(Questions, WrittenRecordsStay) {
+    const auto set = read_questions(squad_settings(true, false), 1, files_);
+    write_features(*set, "cache", 1, files_);
+    const FeatureFiles paths = feature_files(*set, "cache", 1);
+    write_text(files_, paths.records, "kept");
+    write_features(*set, "cache", 1, files_);
+    EXPECT_EQ(read_text(files_, paths.records), "kept");
+    // A folder without room gets no half file.
+    const FeatureFiles others = feature_files(*set, "other", 1);
     files_.set_capacity_bytes(files_.used_bytes() + 100);
-    EXPECT_NE(open_questions(settings, 1, files_).questions, nullptr);
-    EXPECT_FALSE(exists(files_, FeatureCache(settings, read_question_files(settings, files_)).records));
+    EXPECT_THROW(write_features(*set, "other", 1, files_), Error);
+    EXPECT_FALSE(exists(files_, others.records));
 }
 
 TEST_F(Questions, AnswersOutOfPlaceAreLeftOut) {
@@ -265,11 +242,11 @@ TEST_F(Questions, Generated) {
     QuestionSettings settings = squad_settings(true, false);
     settings.generated = 3;
     settings.file = "";
-    const OpenedQuestions opened = open_questions(settings, 1);
-    EXPECT_EQ(opened.features->size(), 3);
-    EXPECT_EQ(opened.questions->questions[2].id, "100000002");
-    EXPECT_EQ(opened.questions->questions[2].last_word, 1);
-    EXPECT_EQ(opened.features->origin().recipe, "generated questions");
+    const auto set = read_questions(settings, 1);
+    ASSERT_EQ(set->features.size(), 3U);
+    EXPECT_EQ(set->questions[2].id, "100000002");
+    EXPECT_EQ(set->questions[2].last_word, 1);
+    EXPECT_EQ(question_features(set)->origin().recipe, "generated questions");
 }
 
 TEST_F(Questions, BadFilesAreRefused) {
@@ -317,8 +294,8 @@ TEST_F(Questions, SettingsThatCannotWork) {
     QuestionSettings settings = squad_settings(true, false);
     settings.vocabulary_size = 20;
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read_questions(settings, 1); }), HasSubstr("--vocab-size"));
-    settings.vocabulary_file = settings.file;
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_questions(settings, 1); }), HasSubstr("vocabulary"));
+    settings.vocabulary_file = squad_file("golden.json");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_questions(settings, 1); }), HasSubstr("tokenizer.json"));
 }
 
 }  // namespace

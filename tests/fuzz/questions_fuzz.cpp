@@ -22,11 +22,10 @@ constexpr std::size_t kLength = 8;
 void check_feature(const data::QuestionSet& set, std::size_t feature) {
     std::array<std::array<std::int32_t, kLength>, 3> tokens{};
     std::array<std::int32_t, 2> positions{};
-    const std::array<std::span<std::byte>, 5> all = {
+    const std::array<std::span<std::byte>, 4> all = {
         std::as_writable_bytes(std::span(tokens[0])), std::as_writable_bytes(std::span(tokens[1])),
-        std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(positions).first(1)),
-        std::as_writable_bytes(std::span(positions).last(1))};
-    set.store(feature, std::span(all).first(set.settings.training ? 5 : 3));
+        std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(positions))};
+    set.store(feature, std::span(all).first(set.settings.training ? 4 : 3));
     require(tokens[2][0] == 1 && tokens[2][3] == 1);
     for (std::size_t i = 0; i < kLength; ++i) {
         require(tokens[0][i] >= 0 && tokens[0][i] < kWords && tokens[1][i] >= 0 && tokens[1][i] <= 1);

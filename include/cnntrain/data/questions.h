@@ -4,13 +4,12 @@
 // A feature is a question with one window of its context. S: number of tokens in a feature. Fields of one sample, which
 // is a feature, in this order:
 //
-//   name             type    values
-//   input_ids        i32[S]  [CLS] question [SEP] window [SEP]; then 0
-//   segment_ids      i32[S]  1 for the window and its [SEP], else 0
-//   input_mask       i32[S]  1: a token, 0: padding
-//   start_positions  i32[]   training only: the answer's first token, 0..S-1; 0 if the window lacks a part of the
-//                            answer or there is none; kNoPosition: padding
-//   end_positions    i32[]   training only: likewise its last token
+//   name              type    values
+//   input_ids         i32[S]  [CLS] question [SEP] window [SEP]; then 0
+//   segment_ids       i32[S]  1 for the window and its [SEP], else 0
+//   input_mask        i32[S]  1: a token, 0: padding
+//   answer_positions  i32[2]  training only: the answer's first and last token, 0..S-1; 0 if the window lacks a part of
+//                             the answer or there is none; kNoPosition: padding
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ namespace cnntrain::data {
 struct QuestionSettings {
     std::string file = {};             // JSON of SQuAD
     std::int64_t generated = 0;        // number of made-up questions, which replace the file; 0: none
-    std::string vocabulary_file = {};  // of the WordPiece tokeniser
+    std::string vocabulary_file = {};  // of the WordPiece tokeniser: a piece a line, or a tokenizer.json
     bool lower_case = true;            // also strips accents
     /// True: [SEP] and other special tokens in a text are divided as its words are. False: each is one token.
     bool splits_special_tokens = true;
@@ -43,9 +42,6 @@ struct QuestionSettings {
     bool v2 = false;                     // SQuAD 2.0: questions may have no answer
     /// Upper limit of token ids (exclusive): rows of the model's embedding.
     std::int64_t vocabulary_size = 30522;
-    // The feature cache: TFRecords with the features of a training, or of a prediction.
-    std::string cache_folder = {};  // "": none
-    std::int64_t padding_to = 1;    // prediction: the cache has padding records up to a multiple of this number
 };
 
 /// A text, shared by the questions on it.
@@ -87,8 +83,9 @@ struct QuestionFeature {
 
 /// The unique id of feature 0 in the records; the following ones count on.
 inline constexpr std::int64_t kFirstUniqueId = 1'000'000'000;
-/// The start and end position of padding samples.
+/// The positions of padding samples.
 inline constexpr std::int32_t kNoPosition = -1;
+inline constexpr std::string_view kAnswerPositions = "answer_positions";
 
 struct QuestionSet {
     QuestionSettings settings;
@@ -110,6 +107,7 @@ struct QuestionSet {
     std::vector<std::size_t> max_context(const Question& question) const;
     /// Writes the fields listed above.
     void store(std::size_t feature, SampleView out) const;
+    static void store_padding(SampleView out);
 };
 
 /// Reads the questions and makes their features with `threads` threads. Throws Error(usage) for impossible settings,
@@ -119,15 +117,20 @@ struct QuestionSet {
 std::shared_ptr<const QuestionSet> read_questions(const QuestionSettings& settings, int threads,
                                                   const FileSystem& files = posix_files());
 
-struct OpenedQuestions {
-    std::shared_ptr<const Dataset> features;
-    std::shared_ptr<const QuestionSet> questions;  // null: the features of a training come from the cache
-};
+/// The features as samples.
+std::shared_ptr<const Dataset> question_features(std::shared_ptr<const QuestionSet> set);
 
-/// Opens the features as a data set. A training reads them from the cache if there is one of the same JSON, vocabulary
-/// and settings, and makes a damaged cache again with a warning. Otherwise they are made as by read_questions(), and
-/// the cache is written; if that is impossible, a warning says so. Errors as of read_questions().
-OpenedQuestions open_questions(const QuestionSettings& settings, int threads, FileSystem& files = posix_files());
+/// The features as TFRecords for other programs: "FOLDER/384_128_64_SQuAD11-DIGEST_train.tfrecord", or with the
+/// padding's multiple "FOLDER/384_128_64_8_SQuAD11-DIGEST_eval.tfrecord". DIGEST stands for the JSON, the vocabulary
+/// and the casing.
+struct FeatureFiles {
+    std::string records;
+    std::string metadata;  // text file with the number of features without padding
+};
+FeatureFiles feature_files(const QuestionSet& set, const std::string& folder, std::int64_t padding_to);
+/// Writes them unless they are there. Those of a prediction end with padding records up to a multiple of `padding_to`.
+void write_features(const QuestionSet& set, const std::string& folder, std::int64_t padding_to,
+                    FileSystem& files = posix_files());
 
 // Answers. All arithmetic is in double precision.
 

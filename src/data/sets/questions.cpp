@@ -17,11 +17,9 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "data/records/example.h"
-#include "data/sets/questions.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
 
@@ -326,15 +324,14 @@ void check_question_settings(const QuestionSettings& settings) {
     check(settings.sequence_length, 4, "--seq-length");  // [CLS], two [SEP] and a token
     check(settings.doc_stride, 1, "--doc-stride");
     check(settings.max_query_length, 0, "--max-query-length");
-    CNNTRAIN_CHECK(settings.padding_to > 0, "padding to a multiple of nothing");
 }
 
-std::span<std::int32_t> int_field(SampleView out, std::size_t field) {
-    return {reinterpret_cast<std::int32_t*>(out[field].data()), out[field].size() / sizeof(std::int32_t)};
+std::span<std::int32_t> int_values(std::span<std::byte> field) {
+    return {reinterpret_cast<std::int32_t*>(field.data()), field.size() / sizeof(std::int32_t)};
 }
 
-/// Numbers of the fields. Those of the positions exist in training only.
-enum QuestionField : std::uint8_t { kTokenIds, kTokenSegments, kTokenMask, kStartPosition, kEndPosition };
+/// Numbers of the fields. The last one exists in training only.
+enum QuestionField : std::uint8_t { kTokenIds, kTokenSegments, kTokenMask, kPositions };
 
 }  // namespace
 
@@ -367,60 +364,35 @@ void QuestionSet::store(std::size_t number, SampleView out) const {
     const std::size_t window = window_position(feature);
     const std::size_t end = window + feature.length + 1;
     for (std::size_t field = 0; field < out.size(); ++field)
-        std::ranges::fill(int_field(out, field), 0);
-    const std::span<std::int32_t> ids = int_field(out, kTokenIds);
+        std::ranges::fill(int_values(out[field]), 0);
+    const std::span<std::int32_t> ids = int_values(out[kTokenIds]);
     ids[0] = static_cast<std::int32_t>(beginning);
     std::ranges::copy(question.tokens, ids.begin() + 1);
     ids[window - 1] = static_cast<std::int32_t>(separator);
     std::ranges::copy(std::span(question.context->tokens).subspan(feature.begin, feature.length),
                       ids.subspan(window).begin());
     ids[end - 1] = static_cast<std::int32_t>(separator);
-    std::ranges::fill(int_field(out, kTokenSegments).subspan(window, end - window), 1);
-    std::ranges::fill(int_field(out, kTokenMask).first(end), 1);
+    std::ranges::fill(int_values(out[kTokenSegments]).subspan(window, end - window), 1);
+    std::ranges::fill(int_values(out[kTokenMask]).first(end), 1);
     if (!settings.training || question.first_token < feature.begin ||
         question.last_token >= std::int64_t{feature.begin} + feature.length) {
         return;
     }
     const auto offset = static_cast<std::int64_t>(window) - feature.begin;
-    int_field(out, kStartPosition)[0] = static_cast<std::int32_t>(question.first_token + offset);
-    int_field(out, kEndPosition)[0] = static_cast<std::int32_t>(question.last_token + offset);
+    int_values(out[kPositions])[0] = static_cast<std::int32_t>(question.first_token + offset);
+    int_values(out[kPositions])[1] = static_cast<std::int32_t>(question.last_token + offset);
 }
 
-std::vector<Field> question_fields(const QuestionSettings& settings) {
-    const TensorDesc tokens{DType::i32, {settings.sequence_length}};
-    std::vector<Field> fields = {
-        {std::string(kInputIds), tokens}, {std::string(kSegmentIds), tokens}, {std::string(kInputMask), tokens}};
-    if (settings.training) fields.push_back({"start_positions", {DType::i32, {}}});
-    if (settings.training) fields.push_back({"end_positions", {DType::i32, {}}});
-    return fields;
-}
-
-/// Marks one token as valid: attention over no tokens is undefined.
-SampleState store_no_question(SampleView out) {
+void QuestionSet::store_padding(SampleView out) {
     for (std::size_t field = 0; field < out.size(); ++field)
-        std::ranges::fill(int_field(out, field), field < kStartPosition ? 0 : kNoPosition);
-    int_field(out, kTokenMask)[0] = 1;
-    return SampleState::padding;
+        std::ranges::fill(int_values(out[field]), field < kPositions ? 0 : kNoPosition);
+    int_values(out[kTokenMask])[0] = 1;  // attention over no tokens is undefined
 }
 
-std::vector<OriginPart> QuestionFiles::parts(const QuestionSettings& settings, std::int64_t samples) const {
-    std::vector<OriginPart> parts;
-    const auto add = [&](const std::string& path, const std::string& bytes, std::int64_t count) {
-        parts.push_back({std::string(last_part(path)), bytes.size(), count, content_of(bytes).checksum});
-    };
-    if (settings.generated < 1) add(settings.file, json, samples);
-    add(settings.vocabulary_file, vocabulary, 0);
-    return parts;
-}
-
-QuestionFiles read_question_files(const QuestionSettings& settings, const FileSystem& files) {
+std::shared_ptr<const QuestionSet> read_questions(const QuestionSettings& settings, int threads,
+                                                  const FileSystem& files) {
     check_question_settings(settings);
-    return {settings.generated > 0 ? "" : read_text(files, settings.file), read_text(files, settings.vocabulary_file)};
-}
-
-std::shared_ptr<const QuestionSet> make_questions(const QuestionSettings& settings, const QuestionFiles& read,
-                                                  int threads) {
-    const Vocabulary& vocabulary = read.vocabulary;
+    const Vocabulary vocabulary = Vocabulary::read(files, settings.vocabulary_file);
     auto set = std::make_shared<QuestionSet>();
     set->settings = settings;
     set->beginning = vocabulary.special_tokens().beginning;
@@ -431,19 +403,15 @@ std::shared_ptr<const QuestionSet> make_questions(const QuestionSettings& settin
         contexts = generate_questions(*set);
     } else {
         QuestionReader reader(settings, *set);
-        reader.read(parsed_squad(settings, read.json));
+        reader.read(parsed_squad(settings, read_text(files, settings.file)));
         contexts = std::move(reader.contexts());
     }
     make_tokens(vocabulary, contexts, threads, *set);
     if (vocabulary.size() > settings.vocabulary_size) check_token_ids(*set);
     make_features(*set);
-    set->parts = read.parts(settings, std::ssize(set->features));
+    if (settings.generated < 1) set->parts = {part_of_file(files, settings.file, std::ssize(set->features))};
+    set->parts.push_back(part_of_file(files, settings.vocabulary_file, 0));
     return set;
-}
-
-std::shared_ptr<const QuestionSet> read_questions(const QuestionSettings& settings, int threads,
-                                                  const FileSystem& files) {
-    return make_questions(settings, read_question_files(settings, files), threads);
 }
 
 }  // namespace cnntrain::data
