@@ -24,7 +24,7 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
-#include "tasks/bert/bert.h"
+#include "tasks/bert/fine_tuning.h"
 #include "tasks/text_classification/options.h"
 
 namespace cnntrain::tasks {
@@ -394,7 +394,7 @@ run::TaskRow text_classification_row() {
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
-                    .fill = fill_text_options,
+                    .fill = fill_fine_tuning,
                     .check = check_text_options,
                     .settings = [] { return TaskSettings(TextSettings{}); },
                     .complete = complete_text_settings},

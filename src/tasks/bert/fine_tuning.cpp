@@ -1,0 +1,317 @@
+#include "tasks/bert/fine_tuning.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/data/sets.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/weights/hugging_face.h"
+#include "tasks/task_table.h"
+
+namespace cnntrain::tasks {
+namespace {
+
+std::vector<Option> own_run_options(std::string_view task) {
+    return with_change(shared_run_options(), "--task", [&](Option& row) {
+        row.fallback = std::string(task);
+        row.choices = task_names();
+    });
+}
+
+std::vector<Option> encoder_options() {
+    const std::vector<Option> layers = with_change(bert_layer_options(), "--hidden-act", [](Option& row) {
+        row.fallback = "gelu_erf";
+        row.help =
+            "Activation of the encoder: gelu_erf, as in Google's and Hugging Face's checkpoints, or gelu, its "
+            "approximation by tanh.";
+        row.choices = {"gelu", "gelu_erf"};
+    });
+    return concatenated(
+        {bert_size_options(), with_change(layers, "--layer-norm-epsilon", [](Option& row) { row.fallback = 1e-12; })});
+}
+
+
+std::vector<Option> tokeniser_options() {
+    return {
+        {.flag = "--vocab-file",
+         .help = "Vocabulary of the WordPiece tokeniser: one word piece per line, or a tokenizer.json (default: the "
+                 "vocab.txt or tokenizer.json next to --init-checkpoint).",
+         .commands = kTVE | kR,
+         .main_in = kTVE,
+         .recorded = Recorded::taken,
+         .names = Names::path,
+         .bind = left_open(to<&FineTuningSettings::vocabulary_file>())},
+        {.flag = "--do-lower-case",
+         .type = Type::boolean_value,
+         .help = "Convert texts to lower case and strip accents, as uncased vocabularies need (default: on, "
+                 "unless a tokenizer.json or tokenizer_config.json next to the vocabulary says otherwise).",
+         .numerics = true,
+         .bind = to<&FineTuningSettings::lower_case>()},
+        {.flag = "--split-special-tokens",
+         .type = Type::boolean_value,
+         .help = "Divide [SEP], [MASK] and the like that stand in texts, as the original programs do; --no- keeps each "
+                 "as one token, as transformers does (default: --no- where a config.json, tokenizer.json or "
+                 "tokenizer_config.json lies next to the vocabulary).",
+         .numerics = true,
+         .bind = to<&FineTuningSettings::splits_special_tokens>()},
+    };
+}
+
+std::vector<Option> own_batch_options(std::int64_t micro_batch_size) {
+    return {
+        changed(shared("--micro-batch-size"),
+                [&](Option& row) {
+                    row.fallback = micro_batch_size;
+                    row.help = "Samples per forward and backward pass of a replica.";
+                    row.unit = "samples";
+                    row.range = between(1, 1e6);
+                }),
+        shared("--gradient-accumulation-count"),
+        changed(shared("--epochs"),
+                [](Option& row) { row.help = "Length of the run (default: 3, without --iterations)."; }),
+        changed(shared("--iterations"),
+                [](Option& row) {
+                    row.help =
+                        "Length of the run in weight updates, instead of --epochs; inference: number of batches to "
+                        "measure.";
+                    row.aliases = {{"--num-train-steps"}};
+                }),
+        changed(shared("--init-path"),
+                [](Option& row) {
+                    row.flag = "--init-checkpoint";
+                    row.help =
+                        "Checkpoint to start from: of pretraining, of an earlier run of this task, or in Hugging "
+                        "Face's layout. Sizes come from arguments.json or config.json in its folder; a head that the "
+                        "checkpoint lacks, or has for other classes, is drawn anew.";
+                    row.aliases = {{"--init-path"}};
+                }),
+        shared("--variable-filter"),
+    };
+}
+
+std::vector<Option> adam_options() {
+    std::vector<Option> rows = concatenated({bert_rate_options(), bert_optimiser_options(), bert_optimiser_details()});
+    rows = with_change(rows, "--optimizer", [](Option& row) {
+        row.fallback = "adamw";
+        row.help =
+            "Optimiser: sgd, momentum, adamw (also mpadamw) or lamb. adamw limits the global norm of gradients to the "
+            "number of replicas. lamb's trust ratio is 1 for every gamma, beta and bias.";
+        row.choices = {"sgd", "momentum", "adamw", "lamb", "mpadamw"};
+        row.missing.choices = {};
+    });
+    rows = with_change(rows, "--momentum", [](Option& row) { row.fallback = 0.9; });
+    rows = with_change(rows, "--epsilon", [](Option& row) { row.fallback = 1e-6; });
+    rows = with_change(rows, "--weight-decay-rate", [](Option& row) { row.fallback = 0.01; });
+    return with_change(rows, "--use-debiasing", [](Option& row) {
+        row.fallback = true;
+        row.help = "adamw, lamb: do not correct the bias of means that start at 0.";
+        row.off_switch = true;
+    });
+}
+
+std::vector<Option> own_process_options() {
+    std::vector<Option> rows = concatenated(
+        {shared({"--ckpts-per-epoch", "--epochs-per-ckpt", "--ckpt-epochs-offset", "--ckpt-all-instances",
+                 "--validation", "--weight-avg-N", "--weight-avg-exp", "--replicas"}),
+         shared({"--max-cross-replica-buffer-size", "--comm-overlap", "--comm-wire", "--comm-route", "--comm-timeout",
+                 "--pipeline", "--pipeline-splits", "--pipeline-schedule", "--lanes", "--shards", "--syncs-per-epoch",
+                 "--epochs-per-sync", "--rts", "--min-remote-tensor-size"})});
+    rows = with_change(rows, "--replicas", [](Option& row) {
+        row.help =
+            "Data-parallel replicas in this process, with one set of weights and one update. Results are those of "
+            "--gradient-accumulation-count times the replicas.";
+    });
+    return with_change(rows, "--pipeline-splits", [](Option& row) {
+        row.help =
+            "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with --pipeline. "
+            "Functions: emb0, pos0, hid0, hid1, ..., glu0.";
+    });
+}
+
+std::vector<Option> own_device_options() {
+    const std::vector<Option> rows =
+        shared({"--loss-scaling", "--enable-recomputation", "--seed", "--device-iterations", "--dataset-benchmark",
+                "--compile-only", "--prefetch-depth", "--latency", "--analyse-nans", "--available-memory-proportion"});
+    return with_change(with_change(rows, "--loss-scaling", [](Option& row) { row.fallback = 1.0; }),
+                       "--device-iterations", [](Option& row) {
+                           row.fallback = std::int64_t{1};
+                           row.help =
+                               "Weight updates per host step: they share a learning rate, and nothing is logged or "
+                               "saved between them.";
+                       });
+}
+
+std::vector<Option> run_logging_options(std::string_view task) {
+    return with_change(
+        shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
+                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
+        "--wandb-project", [&](Option& row) { row.fallback = std::string(task); });
+}
+
+}  // namespace
+
+std::vector<Option> fine_tuning_files(std::string_view data_help, std::string_view validation_help) {
+    return {
+        changed(shared("--data-dir"),
+                [&](Option& row) {
+                    row.help = data_help;
+                    row.bind = left_open(to<&FineTuningSettings::file>());
+                }),
+        {.flag = "--validation-file",
+         .help = validation_help,
+         .commands = kTVE | kR,
+         .main_in = kT | kV,
+         .recorded = Recorded::taken,
+         .names = Names::path,
+         .bind = left_open(to<&FineTuningSettings::validation_file>())},
+    };
+}
+
+Option fine_tuning_length(std::int64_t fallback, std::string_view help) {
+    return changed(bert_length_option(), [&](Option& row) {
+        row.fallback = fallback;
+        row.help = help;
+        row.range = between(5, 65536);
+        row.bind = to<&FineTuningSettings::sequence_length>();
+    });
+}
+
+OptionSet fine_tuning_options(const FineTuningRows& rows) {
+    return OptionSet({
+        {"Main", shared({"--restore-path", "--help", "--repeat", "--total-batch-size", "--num-inference-thread",
+                   "--force-recompile", "--tmp-execs", "--wandb-id"})},
+        {kThisProgram, own_run_options(rows.task)},
+        {kModelGroup, encoder_options()},
+        {rows.data_group, concatenated({rows.data, tokeniser_options()})},
+        {"Training", concatenated({own_batch_options(rows.micro_batch_size), rows.training, own_process_options()})},
+        {options::kHeadGroup, rows.head},
+        {"Optimiser and learning rate", adam_options()},
+        {"Device", concatenated({bert_numerics_options(), own_device_options()})},
+        {"Logging", run_logging_options(rows.task)},
+    });
+}
+
+namespace {
+
+// Reads options from files beside a checkpoint, written by a run or by another program.
+
+/// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
+/// the config.json of Hugging Face's transformers. A vocab.txt or tokenizer.json beside it is the default vocabulary.
+void take_recorded_model(options::Resolution& run, const FileSystem& files);
+
+/// Sets --do-lower-case and --split-special-tokens, unless they are set, from the files of transformers beside the
+/// vocabulary. Without such files, special tokens are divided as in the original programs.
+void choose_tokeniser(options::OptionValues& values, const FileSystem& files);
+
+constexpr const char* kLowerCase = "do_lower_case";
+constexpr const char* kSplitSpecialTokens = "split_special_tokens";
+
+bool is_of_model_or_vocabulary(const Option& option) {
+    constexpr std::string_view kKeys[] = {"vocab_file", kLowerCase, kSplitSpecialTokens};
+    return is_of_model(option) || std::ranges::find(kKeys, key(option)) != std::end(kKeys);
+}
+
+Layer read_hugging_face_config(const OptionSet& options, const FileSystem& files, const std::string& path) {
+    const weights::BertConfig config = weights::parse_bert_config(read_text(files, path), path);
+    Layer layer;
+    const auto set = [&](std::string_view name, Value value) { layer[&options.at(name)] = std::move(value); };
+    const auto set_size = [&](std::string_view name, std::int64_t size) {
+        if (size > 0) set(name, size);
+    };
+    set_size("vocab_size", config.sizes.vocabulary);
+    set_size("hidden_size", config.sizes.hidden);
+    set_size("num_hidden_layers", config.sizes.layers);
+    set_size("num_attention_heads", config.heads);
+    set_size("intermediate_size", config.sizes.intermediate);
+    set_size("max_position_embeddings", config.sizes.positions);
+    set_size("type_vocab_size", config.sizes.segment_types);
+    set("hidden_act", std::string(config.exact_gelu ? "gelu_erf" : "gelu"));
+    set("layer_norm_epsilon", config.norm_epsilon);
+    set("hidden_dropout_prob", config.hidden_dropout);
+    set("attention_probs_dropout_prob", config.attention_dropout);
+    set("initializer_range", config.initializer_range);
+    set("use_qkv_split", config.variables.qkv_split);
+    set("use_qkv_bias", config.variables.qkv_bias);
+    set("use_attention_projection_bias", config.variables.projection_bias);
+    return layer;
+}
+
+void take_recorded_model(Resolution& run, const FileSystem& files) {
+    const std::string checkpoint = run.settings().training.init_path.value_or("");
+    if (checkpoint.empty()) return;
+    if (const RecordedRun recorded = arguments_beside(files, checkpoint); !recorded.source.empty()) {
+        take(run, recorded_options(recorded, run.task.options()), Source::model, is_of_model_or_vocabulary);
+    } else if (const std::string config = file_beside(files, checkpoint, "config.json"); !config.empty()) {
+        take(run, read_hugging_face_config(run.task.options(), files, config), Source::model, is_of_model);
+    }
+    for (const char* name : {"vocab.txt", "tokenizer.json"}) {
+        const std::string words = file_beside(files, checkpoint, name);
+        if (!words.empty() && !run.values.is_set("vocab_file")) run.values.set("vocab_file", words, Source::model);
+    }
+}
+
+void choose_tokeniser(OptionValues& values, const FileSystem& files) {
+    if (!values.has(kSplitSpecialTokens)) return;
+    const data::TokeniserFacts facts =
+        data::tokeniser_facts(files, fine_tuning_settings(values.settings()).vocabulary_file);
+    const auto is_open = [&](std::string_view key) { return values.source(key) == Source::default_value; };
+    if (facts.lower_case && is_open(kLowerCase)) values.set(kLowerCase, *facts.lower_case, Source::adjusted);
+    if (!is_open(kSplitSpecialTokens)) return;
+    // A run of an earlier version, which records no choice, divided them.
+    const bool of_earlier_run = values.source("vocab_file") == Source::arguments;
+    values.set(kSplitSpecialTokens, of_earlier_run || facts.splits_special_tokens, Source::adjusted);
+}
+
+Violation text_sizes_given(const Resolution& run) {
+    std::vector<std::string> missing;
+    for (const char* key :
+         {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
+        if (!run.values.is_set(key)) missing.emplace_back(run.values.option(key).flag);
+    }
+    if (missing.empty()) return {};
+    return "the model's sizes are not known: give --init-checkpoint (or --restore-path) with an arguments.json or a "
+           "config.json beside it, or " +
+           listed(missing);
+}
+
+Violation vocabulary_given(const Resolution& run) {
+    if (!fine_tuning_settings(run.settings()).vocabulary_file.empty()) return {};
+    return "no vocabulary: give --vocab-file, the vocabulary with which the model was trained";
+}
+
+Violation length_fits(const Resolution& run) {
+    const std::int64_t length = fine_tuning_settings(run.settings()).sequence_length;
+    const std::int64_t positions = fine_tuning_settings(run.settings()).model.positions;
+    if (length <= positions) return {};
+    return "--seq-length " + std::to_string(length) + " is longer than the model's table of " +
+           std::to_string(positions) + " positions; give --seq-length " + std::to_string(positions) + " or less";
+}
+
+}  // namespace
+
+void fill_fine_tuning(Resolution& run) {
+    take_recorded_model(run, posix_files());
+    choose_tokeniser(run.values, posix_files());
+    if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
+        run.values.set("epochs", 3.0, Source::model);
+}
+
+void check_fine_tuning(Resolution& run, const std::string& no_data) {
+    if (run.command == Command::restore) return;  // the run's own options are checked when they are read
+    if (Violation missing = text_sizes_given(run); !missing.empty()) {
+        run.violations.push_back(std::move(missing));  // the other rules need sizes
+        return;
+    }
+    if (fine_tuning_settings(run.settings()).file.empty() && !no_data.empty()) run.violations.push_back(no_data);
+    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}}, run);
+    check_rules(bert_model_rules(), run);
+    if (trains(run)) check_rules(bert_rate_rules(), run);
+}
+
+}  // namespace cnntrain::tasks
