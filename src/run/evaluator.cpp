@@ -42,7 +42,8 @@ const Classifier* counted_classifier(const Task& task, const options::Settings& 
 }
 
 graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields) {
-    return task.graph(classifier != nullptr ? GraphUse::classes : GraphUse::evaluation, fields);
+    const bool reads_logits = classifier != nullptr || task.scorer() != nullptr;
+    return task.graph(reads_logits ? GraphUse::classes : GraphUse::evaluation, fields);
 }
 
 /// C of the logits; 0 for a graph without them.
@@ -64,6 +65,7 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
     : task_(task),
       host_(host),
       classifier_(counted_classifier(task, settings)),
+      scorer_(task.scorer()),
       graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size))),
       executable_(compile_evaluation(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
@@ -107,8 +109,10 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
             return seen;
         }
         if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
-        if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, "", done == 0);
+        const std::string logits = scorer_ != nullptr && result.samples > 0 ? kLogits : "";
+        if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, logits, done == 0);
         metrics::add(seen.sums, result.sums);
+        if (scorer_ != nullptr) append_logits(*executable_, seen.outputs);
         if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
         seen.samples += result.samples;
         ++done;
@@ -149,6 +153,26 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
     for (const auto& [name, sum] : mine.sums)
         all.sums[name] = agreed.sums[next++];
     all.classes = ClassCounts::of(std::span(agreed.sums).subspan(next));
+    all.outputs = std::move(mine.outputs);
+    return all;
+}
+
+SampleOutputs Evaluator::outputs_of_all(const SampleOutputs& mine, std::int64_t samples) const {
+    comm::Communicator& ranks = *host_.communicator;
+    const auto count = static_cast<std::size_t>(ranks.size());
+    std::vector<float> gathered(mine.values.size() * count);
+    ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine.values)),
+                           std::as_writable_bytes(std::span(gathered)), "results of a validation");
+    // Ranks take micro-batches in turn.
+    const auto batch = static_cast<std::size_t>(loader_.micro_batch * mine.width);
+    SampleOutputs all{mine.width, std::vector<float>(gathered.size())};
+    for (std::size_t rank = 0; rank < count; ++rank) {
+        for (std::size_t i = 0; i * batch < mine.values.size(); ++i) {
+            const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.values.size() + i * batch);
+            std::copy_n(from, batch, all.values.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
+        }
+    }
+    all.values.resize(static_cast<std::size_t>(samples * mine.width));
     return all;
 }
 
@@ -164,6 +188,14 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     if (seen.stopped) return std::nullopt;
     not_finite_ = std::move(seen.not_finite);
     if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
+    if (scorer_ != nullptr) {
+        for (const std::string& name : scorer_->score_names())
+            seen.sums[name] = 0;
+        const bool is_whole = !most_batches_ && !not_finite_;
+        scored_ = is_whole ? scorer_->scores(outputs_of_all(seen.outputs, stream->samples())) : Scored{};
+        for (const auto& [name, sum] : scored_.sums)
+            seen.sums[name] = sum;
+    }
     class_counts_ = std::move(seen.classes);
     row.val_time = watch.seconds();
     CNNTRAIN_CHECK(
@@ -220,6 +252,22 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
     return where || output.empty() ? where : std::optional(output);
 }
 
+void append_logits(backend::Executable& executable, SampleOutputs& outputs) {
+    const HostTensor logits = executable.output(kLogits).cast(DType::f32);
+    outputs.width = logits.elements() / logits.shape().at(0);
+    const std::span<const float> values = logits.as<float>();
+    outputs.values.insert(outputs.values.end(), values.begin(), values.end());
+}
+
+void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,
+                        metrics::Observers& observers) {
+    for (const auto& [name, text] : scored.files) {
+        const std::string path = path_in(folder, name);
+        write_text(files, path, text);
+        observers.line("Saved " + path);
+    }
+}
+
 void fail_not_finite(const std::string& what, const std::string& where) {
     throw Error(ErrorKind::diverged, what +
                                          ": the network computes numbers that are not finite; first place: " + where +
@@ -242,9 +290,15 @@ double epoch_of(const weights::Checkpoint& checkpoint, const Task& task, const o
 /// A validation and everything it needs.
 class Validation {
 public:
+    /// `logs`: folder of the results; "" for none.
     Validation(const Task& task, Evaluator& evaluator, const options::Settings& settings, const Host& host,
-               metrics::Observers& observers)
-        : task_(task), evaluator_(evaluator), settings_(settings), host_(host), observers_(observers) {}
+               metrics::Observers& observers, std::string logs)
+        : task_(task),
+          evaluator_(evaluator),
+          settings_(settings),
+          host_(host),
+          observers_(observers),
+          logs_(std::move(logs)) {}
 
     /// Both functions return the exit code.
     int of_random_weights(std::uint64_t seed) {
@@ -296,6 +350,7 @@ private:
             if (evaluator_.not_finite() && settings_.run.stop_on_nan)
                 fail_not_finite("validation of " + point.name, *evaluator_.not_finite());
             observers_.on(metrics::Row{reported(task_, *row)});
+            if (!logs_.empty()) write_result_files(evaluator_.scored(), logs_, *host_.files, observers_);
         }
         return true;
     }
@@ -305,6 +360,7 @@ private:
     const options::Settings& settings_;
     const Host& host_;
     metrics::Observers& observers_;
+    std::string logs_;
 };
 
 /// Rank 0's list, on all ranks.
@@ -369,7 +425,7 @@ int run_validation(const TaskRow& row, const options::ParseResult& arguments, co
         return 0;
     }
     if (!task.has_real_data() && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
-    Validation validation(task, evaluator, settings, host, observers);
+    Validation validation(task, evaluator, settings, host, observers, folder.logs);
     return points.empty() ? validation.of_random_weights(seed) : validation.of_checkpoints(points);
 }
 

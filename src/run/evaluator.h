@@ -50,6 +50,8 @@ public:
 
     /// Counts of the last run; empty if classes are not counted.
     const ClassCounts& class_counts() const { return class_counts_; }
+    /// Results of the last run; empty unless the task is a Scorer.
+    const Scored& scored() const { return scored_; }
     /// Place where the last run met a number that is not finite, on any rank; empty if all were finite, as far as it
     /// has looked.
     const std::optional<std::string>& not_finite() const { return not_finite_; }
@@ -65,6 +67,7 @@ private:
         ClassCounts classes;
         std::int64_t samples = 0, left_out = 0;
         double latency_ms = 0;  // sum over all batches
+        SampleOutputs outputs;  // of a Scorer; those of this process in the order of its batches, with padding
         bool stopped = false;
         std::optional<std::string> not_finite;  // the first place
     };
@@ -72,10 +75,12 @@ private:
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
     Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
     Seen of_all(Seen mine) const;
+    SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t samples) const;
 
     const Task& task_;
     const Host& host_;
     const Classifier* classifier_;  // null: classes are not counted
+    const Scorer* scorer_;          // null: all results are sums over samples
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;
     const Samples& data_;
@@ -84,6 +89,7 @@ private:
     std::optional<std::int64_t> most_batches_;
     bool latency_;  // whether latency is measured
     ClassCounts class_counts_;
+    Scored scored_;
     std::optional<std::string> not_finite_;
 };
 
@@ -99,6 +105,13 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
 
 /// Error(diverged). `what`: "validation of ckpt-7".
 [[noreturn]] void fail_not_finite(const std::string& what, const std::string& where);
+
+/// Appends the output kLogits of the last micro-batch.
+void append_logits(backend::Executable& executable, SampleOutputs& outputs);
+
+/// Writes Scored::files, in place of earlier ones.
+void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,
+                        metrics::Observers& observers);
 
 // Reads along the labels of an evaluation's batches.
 

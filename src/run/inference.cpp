@@ -144,37 +144,43 @@ void refuse_measuring_options(const options::ParseResult& arguments) {
     }
 }
 
-}  // namespace
+/// An inference and everything it needs.
+struct Work {
+    const Task& task;
+    const backend::Backend& backend;
+    const options::ParseResult& arguments;
+    const Host& host;
+    std::uint64_t seed;
+};
 
-int run_inference(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
+struct Network {
+    std::unique_ptr<backend::Executable> executable;
+    std::string name;  // of the weights
+};
+
+Network loaded_network(const Work& work, const std::vector<data::Field>& fields) {
+    const options::Settings& settings = work.arguments.settings;
+    const graph::Graph graph = work.task.graph(GraphUse::classes, fields);
+    Network network{work.backend.compile(compile_request(graph, settings, fields, work.seed)), ""};
+    network.name = load_weights(*network.executable, graph, settings, *work.host.files, work.seed);
+    return network;
+}
+
+int classify(const Classifier& classifier, const Work& work) {
+    const auto& [task, backend, arguments, host, seed] = work;
     const options::Settings& settings = arguments.settings;
-    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
-        return measure_requests(task_row, arguments, host);
-    refuse_measuring_options(arguments);
-    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
-    const auto backend = make_backend(settings.run.backend);
-    const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
-    const Task& task = *made;
-    const Classifier* const classifier = task.classifier();
-    if (classifier == nullptr) {
-        throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
-                                                " has no classes; give --iterations to measure it");
-    }
-    check_predictions_file(predictions_file("", arguments), arguments, *host.files);
-    const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
-    const std::vector<data::Field> fields = subjects.stream->fields();
-    const graph::Graph graph = task.graph(GraphUse::classes, fields);
-    const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
-    const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
+    const Classifier::Subjects subjects = classifier.subjects(host.stop_requested);
+    const Network network = loaded_network(work, subjects.stream->fields());
+    const auto& [executable, name] = network;
 
     const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
     metrics::Observers observers =
-        report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
+        report_evaluation(task, backend, arguments, folder, subjects.stream->samples(), host);
 
     const PredictionsFile table = predictions_file(folder.logs, arguments);
     check_predictions_file(table, arguments, *host.files);
     Report report(table, *host.files, observers, task.columns().unit, task.class_names());
-    LabelTap tap(*subjects.stream, classifier->label_field());
+    LabelTap tap(*subjects.stream, classifier.label_field());
     const Stopwatch watch;
     const std::int64_t batch = subjects.stream->micro_batch();
     const std::int64_t count = subjects.stream->samples();
@@ -208,6 +214,75 @@ int run_inference(const TaskRow& task_row, const options::ParseResult& arguments
     }
     report.finish(name, watch.seconds(), classes);
     return 0;
+}
+
+/// Runs the network on all samples, then prints and saves the answers that follow from all of them.
+int answer(const Scorer& scorer, const Work& work) {
+    const auto& [task, backend, arguments, host, seed] = work;
+    const options::Settings& settings = arguments.settings;
+    const std::unique_ptr<Samples> samples = scorer.asked();
+    data::LoaderSettings loader = loader_settings(settings, 0);
+    loader.stop_requested = host.stop_requested;
+    const std::unique_ptr<data::Stream> stream = samples->stream(loader);
+    const Network network = loaded_network(work, stream->fields());
+    const auto& [executable, name] = network;
+    const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
+    metrics::Observers observers = report_evaluation(task, backend, arguments, folder, stream->samples(), host);
+    const PredictionsFile table = predictions_file(folder.logs, arguments);
+    check_predictions_file(table, arguments, *host.files);
+    const Stopwatch watch;
+    const metrics::Unit& unit = task.columns().unit;
+    SampleOutputs outputs;
+    for (std::int64_t done = 0; done < stream->batches_per_sweep();) {
+        const backend::StepResult result = executable->evaluate(*stream, 1);
+        if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
+            where && settings.run.stop_on_nan)
+            fail_not_finite("inference [" + name + "]", *where);
+        append_logits(*executable, outputs);
+        ++done;
+        const double rate = static_cast<double>(outputs.samples()) / watch.seconds();
+        if (host.stop_requested && host.stop_requested()) {
+            observers.on(metrics::Result{"Inference stopped by a signal; predictions are not written."});
+            return kInterruptedExitCode;
+        }
+        observers.on(metrics::Progress{done, 0, stream->batches_per_sweep(), rate, watch.seconds(), "batches",
+                                       unit.many, true});
+    }
+    const double seconds = watch.seconds();
+    outputs.values.resize(static_cast<std::size_t>(stream->samples() * outputs.width));
+    const Scored scored = scorer.answers(outputs);
+    for (const Answered& answered : scored.answers) {
+        if (!answered.line.empty()) observers.on(metrics::Result{answered.line, "prediction", object_of(answered)});
+    }
+    observers.line("Inference [" + name + "]: " + counted(stream->samples(), unit.one) + ", throughput: " +
+                   options::to_string(options::Value{static_cast<double>(stream->samples()) / seconds}) +
+                   " samples/sec");
+    for (const std::string& line : scored.lines)
+        observers.on(metrics::Result{line});
+    if (!table.file.path.empty()) {
+        write_text(*host.files, table.file.path, answers_text(table.format, scored.answers));
+        observers.line("Saved predictions to " + table.file.path);
+    }
+    if (!folder.logs.empty()) write_result_files(scored, folder.logs, *host.files, observers);
+    return 0;
+}
+
+}  // namespace
+
+int run_inference(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
+    const options::Settings& settings = arguments.settings;
+    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
+        return measure_requests(task_row, arguments, host);
+    refuse_measuring_options(arguments);
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
+    const Task& task = *made;
+    check_predictions_file(predictions_file("", arguments), arguments, *host.files);
+    if (task.classifier() != nullptr) return classify(*task.classifier(), {task, *backend, arguments, host, seed});
+    if (task.scorer() != nullptr) return answer(*task.scorer(), {task, *backend, arguments, host, seed});
+    throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
+                                            " has no classes; give --iterations to measure it");
 }
 
 }  // namespace cnntrain::run

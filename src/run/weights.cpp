@@ -115,8 +115,9 @@ std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const data::Dataset> da
     return std::make_unique<DatasetSamples>(std::move(dataset), split, seed);
 }
 
-void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns) {
-    std::vector<std::string> scalars;
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns,
+                   const std::vector<std::string>& host_sums) {
+    std::vector<std::string> scalars = host_sums;
     for (const graph::Output& output : graph.outputs()) {
         if (graph.desc(output.value) == TensorDesc{DType::f32, {}}) scalars.push_back(output.name);
     }

@@ -54,4 +54,8 @@ run::TaskRow pretraining_row(options::Command command);
 
 run::TaskRow text_classification_row();
 
+// The row of question answering in the table of tasks.
+
+run::TaskRow question_answering_row();
+
 }  // namespace cnntrain::tasks

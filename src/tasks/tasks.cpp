@@ -18,6 +18,7 @@ const std::vector<run::TaskRow>& task_table() {
         image_classification_row(),
         pretraining_row(options::Command::pretrain),
         text_classification_row(),
+        question_answering_row(),
     };
     return table;
 }

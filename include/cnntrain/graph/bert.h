@@ -57,6 +57,7 @@ inline constexpr std::string_view kLayerToken = "hid";        // the next encode
 inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, in as many parts as emb
 inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
 inline constexpr std::string_view kClassesToken = "glu";      // pooler, scores of classes (below), loss
+inline constexpr std::string_view kAnswersToken = "loc";      // scores of an answer's ends (below), loss
 
 // Inputs, as data/sets.h describes them; positions are an input of all layouts.
 inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
@@ -111,8 +112,8 @@ struct BertRequest {
 /// The network's functions in order, named after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
 std::vector<std::string> bert_functions(const BertSettings& settings);
 
-/// The scopes of the variables and nodes of a function of bert_functions() or bert_classification_functions(): "hid3"
-/// -> "bert/encoder/layer_3". A name belongs to its innermost scope.
+/// The scopes of the variables and nodes of a function of any BERT network: "hid3" -> "bert/encoder/layer_3". A name
+/// belongs to its innermost scope.
 std::vector<std::string> bert_scopes(std::string_view function);
 
 /// Forward graph with the losses. Error(usage) for inconsistent sizes and for splits that are not functions of the
@@ -167,5 +168,32 @@ std::vector<std::string> bert_classification_functions(const BertSettings& setti
 graph::Graph build_bert_classification_training(const BertClassificationRequest& request, const graph::OpTable& ops);
 /// The same without dropout.
 graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops);
+
+// BERT for question answering (Devlin et al. 2019, section 4.2) as a graph: the encoder of this file, and for each
+// token its scores as the first and as the last one of the answer.
+//
+// Variables below kAnswersScope are new: output_weights [2,H] and output_bias [2]; there is no pooler. Inputs:
+// kInputIds, kSegmentIds, kInputPosition and kInputMask of this file, and in training kAnswerPositions, i32[B,2]: the
+// first and the last token. Outputs: in training kLoss, the sum over the samples of the mean of both cross entropies,
+// in which a position outside 0..S-1 counts 0; in evaluation kLogits, [B,2,S] in the compute type, over all S tokens.
+
+inline constexpr std::string_view kAnswerPositions = "answer_positions";
+inline constexpr std::string_view kAnswersScope = "cls/squad";
+
+struct BertAnswersRequest {
+    BertSettings model;
+    NumericsSettings numerics;
+    std::int64_t batch = 1;                // B
+    std::int64_t length = 384;             // S
+    std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
+};
+
+/// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "loc0".
+std::vector<std::string> bert_answers_functions(const BertSettings& settings);
+
+/// Forward graph with the loss. Errors as of build_bert_classification_training().
+graph::Graph build_bert_answers_training(const BertAnswersRequest& request, const graph::OpTable& ops);
+/// The same without dropout and loss.
+graph::Graph build_bert_answers_evaluation(const BertAnswersRequest& request, const graph::OpTable& ops);
 
 }  // namespace cnntrain::nn

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,8 +77,8 @@ struct Topic {
 
 /// The graphs of a task. training: one whole weight update, with everything the options ask for; with_update() in
 /// compile_request.h derives it from a forward graph. Others are forward only: evaluation with the outputs that the
-/// columns of validation and inference read, classes with the output kLogits, [N,C] (tasks that are Classifiers), words
-/// with nn::kWordScores (WordPredictors).
+/// columns of validation and inference read, classes with the output kLogits, [N,C] (tasks that are Classifiers; of
+/// Scorers [N,...]), words with nn::kWordScores (WordPredictors).
 enum class GraphUse : std::uint8_t { training, evaluation, classes, words };
 
 /// The learning rate of a training run.
@@ -139,8 +140,9 @@ inline constexpr const char* kRecallSum = "recall_sum";      // over classes: sh
 inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
 
 /// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
-/// reports, or counted with the classes.
-void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
+/// reports, or counted with the classes, or of `host_sums`.
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns,
+                   const std::vector<std::string>& host_sums = {});
 
 /// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
 metrics::Column balanced_accuracy_column();
@@ -173,6 +175,45 @@ public:
     /// The samples of a split in order, each once per sweep; those that cannot be read have the label kLeftOut.
     /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
     virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
+};
+
+/// An output [N,...] of all samples of a split, in f32.
+struct SampleOutputs {
+    std::int64_t width = 0;  // numbers of a sample
+    std::vector<float> values = {};
+
+    std::int64_t samples() const { return width == 0 ? 0 : static_cast<std::int64_t>(values.size()) / width; }
+    std::span<const float> of(std::int64_t sample) const {
+        return std::span(values).subspan(static_cast<std::size_t>(sample * width), static_cast<std::size_t>(width));
+    }
+};
+
+/// An answer about a subject, such as a question or a text, which is made of one sample or several.
+struct Answered {
+    std::string line;                                                // for the console
+    std::vector<std::pair<std::string, options::Value>> fields = {};  // columns of the predictions file
+};
+
+/// The results of a split's outputs.
+struct Scored {
+    metrics::Sums sums = {};           // read by columns of validation
+    std::vector<Answered> answers = {};
+    std::vector<std::string> lines = {};  // for the console, after the answers
+    std::vector<std::pair<std::string, std::string>> files = {};  // name and text, for the folder of results
+};
+
+/// A task with results that are no sums over samples: it makes them from kLogits of all samples of a split, by
+/// graphs for GraphUse::classes.
+class Scorer {
+public:
+    virtual ~Scorer() = default;
+    /// The names of Scored::sums.
+    virtual std::vector<std::string> score_names() const = 0;
+    /// Results of a validation. All ranks compute them, and one writes the files.
+    virtual Scored scores(const SampleOutputs& logits) const = 0;
+    /// `inference`: the samples that are answered, in order, and their answers; the sums may be empty.
+    virtual std::unique_ptr<Samples> asked() const = 0;
+    virtual Scored answers(const SampleOutputs& logits) const = 0;
 };
 /// A task that predicts masked words of texts, with the fields and outputs of graph/bert.h.
 class WordPredictor {
@@ -223,7 +264,9 @@ public:
     std::string run_name(std::string_view tag) const;
     FirstWeights first_weights() const;
     /// Null if the task assigns no classes.
-    const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
+    virtual const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
+    /// Null if all results of the task are sums over samples.
+    virtual const Scorer* scorer() const { return dynamic_cast<const Scorer*>(this); }
     /// Null if the task predicts no words.
     const WordPredictor* word_predictor() const { return dynamic_cast<const WordPredictor*>(this); }
 };

@@ -174,6 +174,7 @@ std::vector<std::string> bert_scopes(std::string_view function) {
     if (token == kLayerToken) return {layer_scope(function)};
     if (token == kMaskedWordsToken) return {std::string(kMaskedWordsScope)};
     if (token == kSentencesToken) return {std::string(kPoolerScope), std::string(kSentencesScope)};
+    if (token == kAnswersToken) return {std::string(kAnswersScope)};
     CNNTRAIN_CHECK(token == kClassesToken, "unknown function " + std::string(function));
     return {std::string(kPoolerScope), std::string(kClassifierScope)};
 }
@@ -260,6 +261,51 @@ graph::Graph build_bert_classification_training(const BertClassificationRequest&
 }
 
 graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::evaluation);
+}
+
+namespace {
+
+void add_answers(const BertAnswersRequest& request, BertEncoder& encoder, Mode mode) {
+    const std::string scope(kAnswersScope);
+    graph::Graph& graph = encoder.graph();
+    const graph::ValueId table = encoder.weight(scope + "/output_weights", {2, request.model.hidden});
+    const graph::ValueId scores = encoder.scores(encoder.tokens(), table, scope + "/scores", scope + "/output_bias");
+    const graph::ValueId logits =
+        graph.add_one(OpKind::transpose, graph::TransposeAttrs{{0, 2, 1}}, {scores}, scope + "/logits");
+    if (mode == Mode::evaluation) return graph.mark_output(std::string(kLogits), logits);
+    const std::int64_t ends = 2 * request.batch;
+    const graph::ValueId labels =
+        encoder.flat(encoder.input(kAnswerPositions, {request.batch, 2}), scope + "/positions");
+    const graph::ValueId of_ends = encoder.reshaped(logits, {ends, request.length}, scope + "/ends");
+    const graph::ValueId sum =
+        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {of_ends, labels}, scope + "/loss")[0];
+    graph.mark_output(std::string(kLoss),
+                      graph.add_one(OpKind::scale, graph::ScaleAttrs{0.5}, {sum}, scope + "/mean_loss"));
+}
+
+graph::Graph build(const BertAnswersRequest& request, const graph::OpTable& ops, Mode mode) {
+    const BertInput input{.batch = request.batch, .length = request.length};
+    check_encoder(request.model, input);
+    const std::vector<std::string> functions = bert_answers_functions(request.model);
+    check_bert_splits(functions, request.splits);
+    BertEncoder encoder(request.model, request.numerics, input, ops, mode);
+    return encoder.build(functions, request.splits, [&](std::string_view) { add_answers(request, encoder, mode); });
+}
+
+}  // namespace
+
+std::vector<std::string> bert_answers_functions(const BertSettings& settings) {
+    std::vector<std::string> names = encoder_functions(settings);
+    names.push_back(first_function(kAnswersToken));
+    return names;
+}
+
+graph::Graph build_bert_answers_training(const BertAnswersRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::training);
+}
+
+graph::Graph build_bert_answers_evaluation(const BertAnswersRequest& request, const graph::OpTable& ops) {
     return build(request, ops, Mode::evaluation);
 }
 

@@ -32,6 +32,10 @@ void evaluate_scale(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     outputs[0].values[0] = std::get<graph::ScaleAttrs>(attrs).factor * inputs[0]->values[0];
 }
 
+void scale_gradient(GradContext& context) {
+    context.set_grad(0, context.add_one(OpKind::scale, context.attrs(), {context.grad_output(0)}, "grad"));
+}
+
 // ---- cast ----
 
 std::vector<TensorDesc> infer_cast(const Attrs& attrs, Descs inputs) {
@@ -196,6 +200,7 @@ std::vector<OpDef> pointwise_ops() {
          .describe = describe_constant},
         {.kind = OpKind::scale,
          .infer = infer_scale,
+         .gradient = scale_gradient,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_scale,
          .describe = describe_scale},

@@ -32,6 +32,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kLineEnd = "\r\n";
+
 bool is_ascii(char c) {
     return static_cast<unsigned char>(c) < 0x80;
 }
@@ -146,6 +148,32 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
 }
 
+std::string object_of(const Answered& answer) {
+    std::string object;
+    for (const auto& [name, value] : answer.fields) {
+        const auto* const text = std::get_if<std::string>(&value);
+        object += (object.empty() ? "" : ", ") + json_string(name) + ": " +
+                  (text != nullptr ? json_string(*text) : options::to_string(value));
+    }
+    return "{" + object + "}";
+}
+
+std::string answers_text(PredictionText::Format format, std::span<const Answered> answers) {
+    std::string text;
+    if (format == PredictionText::Format::json_lines) {
+        for (const Answered& answer : answers)
+            text += object_of(answer) + "\n";
+        return text;
+    }
+    const auto append_row = [&](const Answered& answer, auto&& cell) {
+        text += joined(answer.fields, ",", cell) + kLineEnd;
+    };
+    if (!answers.empty()) append_row(answers[0], [](const auto& field) { return csv_field(field.first); });
+    for (const Answered& answer : answers)
+        append_row(answer, [](const auto& field) { return csv_field(options::to_string(field.second)); });
+    return text;
+}
+
 PredictionsFile predictions_file(const std::string& logs, const options::ParseResult& arguments) {
     const std::string& given = arguments.settings.main.predictions;
     if (given.empty()) return {{"--logs-path:", logs.empty() ? "" : logs + "/predictions.csv"}};
@@ -167,7 +195,6 @@ void check_predictions_file(const PredictionsFile& table, const options::ParseRe
 namespace {
 
 constexpr std::size_t kNumbersOfClass = 3;
-constexpr const char* kLineEnd = "\r\n";
 
 std::string whole(double count) {
     return std::to_string(std::llround(count));

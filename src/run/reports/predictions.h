@@ -12,6 +12,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/rows.h"
+#include "cnntrain/run/task.h"
 #include "run/metrics/meters.h"
 
 namespace cnntrain::run {
@@ -64,6 +65,10 @@ private:
     std::vector<std::string> names_;
     std::string text_;
 };
+
+/// Answers in the same formats: a column or key for each of Answered::fields.
+std::string answers_text(PredictionText::Format format, std::span<const Answered> answers);
+std::string object_of(const Answered& answer);
 
 /// The file of an inference's predictions; its path is "" for none.
 struct PredictionsFile {

@@ -7,10 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "tasks/task_table.h"
 
@@ -312,6 +317,72 @@ void check_fine_tuning(Resolution& run, const std::string& no_data) {
     check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}}, run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
+}
+
+FineTuning::FineTuning(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed,
+                       const Words& words)
+    : arguments_(arguments), backend_(backend), seed_(seed), words_(words) {
+    check_vocabulary();
+}
+
+void FineTuning::check_vocabulary() const {
+    const std::string& vocabulary = fine_tuned().vocabulary_file;
+    const bool from_record = arguments_.at("vocab_file").source == options::Source::model;
+    const run::MainSettings& main = settings().main;
+    const std::optional<std::string>& weights = main.trains ? settings().training.init_path : main.restore_path;
+    if (!weights || !exists(posix_files(), vocabulary)) return;
+    try {
+        run::is_vocabulary_of(posix_files(), weights::one_of(posix_files(), *weights).path, vocabulary);
+    } catch (const Error& error) {
+        if (!main.trains || from_record || error.kind() != ErrorKind::data) throw;
+        log::warning(error.what());
+    }
+}
+
+run::TaskDescription FineTuning::description() const {
+    const nn::BertSettings& model = fine_tuned().model;
+    run::TaskDescription result;
+    result.model = bert_name(model);
+    result.run_name = bare_run_name();
+    result.title = bert_title(model);
+    result.details = std::to_string(model.hidden) + " wide";
+    result.identity = {{"model", result.model},
+                       {"data set", std::string(words_.data_set)},
+                       {"sequence length", std::to_string(fine_tuned().sequence_length)}};
+    result.work = bert_work(model, fine_tuned().sequence_length);
+    result.summary_head = std::string(words_.title) + "\n" + bert_sizes(model) + "\n Sequences of " +
+                          std::to_string(fine_tuned().sequence_length) + " tokens\n";
+    if (settings().main.trains) {
+        const schedule::BatchPlan batch = run::batch_plan(settings());
+        result.summary_training =
+            "Training\n Global batch size: " + std::to_string(batch.global_batch()) +
+            "\n Optimiser: " + options::to_string(arguments_.at("optimizer").value) +
+            "\n Learning rate schedule: " + options::to_string(arguments_.at("lr_schedule").value) + "\n";
+    }
+    result.arithmetic = run::arithmetic(settings().device, backend_);
+    return result;
+}
+
+std::string FineTuning::bare_run_name() const {
+    const run::TrainingSettings& training = settings().training;
+    std::string name = bert_name(fine_tuned().model) + "_" + std::string(words_.run) + "_bs" + std::to_string(training.micro_batch_size);
+    if (training.gradient_accumulation_count > 1)
+        name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
+    if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
+    if (settings().logging.name_suffix) name += "_" + *settings().logging.name_suffix;
+    return name;
+}
+
+bool FineTuning::is_on_line(std::string_view key) const {
+    return arguments_.at(key).source == options::Source::command_line;
+}
+
+schedule::RunPlan FineTuning::plan(std::int64_t samples) const {
+    return run::run_plan(settings(), samples);
+}
+
+run::Rate FineTuning::rate(const schedule::RunPlan& plan) const {
+    return {bert_learning_rate(fine_tuned(), plan), bert_rate_topics(arguments_, plan)};
 }
 
 }  // namespace cnntrain::tasks

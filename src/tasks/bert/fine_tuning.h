@@ -6,7 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/options/task_options.h"
+#include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/task.h"
 #include "tasks/bert/bert.h"
 
 namespace cnntrain::tasks {
@@ -48,5 +52,41 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help);
 void fill_fine_tuning(Resolution& run);
 /// Rules between these options. `no_data`: the message without a data file; "" if there need not be one.
 void check_fine_tuning(Resolution& run, const std::string& no_data);
+
+/// The parts of such a task that do not depend on its data and its head.
+class FineTuning : public run::Task {
+public:
+    run::TaskDescription description() const override;
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    run::Rate rate(const schedule::RunPlan& plan) const override;
+
+protected:
+    struct Words {
+        std::string_view run;       // in names of runs
+        std::string_view data_set;  // in TaskDescription::identity
+        std::string_view title;     // of a run's summary
+    };
+    /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of samples. Compares the
+    /// vocabulary with that of the weights: a resumed training compares all its data elsewhere; a new one may have a
+    /// vocabulary of the user's choice, which causes a warning only.
+    FineTuning(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed,
+               const Words& words);
+
+    const options::ParseResult& arguments() const { return arguments_; }
+    const options::Settings& settings() const { return arguments_.settings; }
+    const backend::Backend& backend() const { return backend_; }
+    std::uint64_t seed() const { return seed_; }
+    bool is_on_line(std::string_view key) const;
+
+private:
+    const FineTuningSettings& fine_tuned() const { return fine_tuning_settings(settings()); }
+    void check_vocabulary() const;
+    std::string bare_run_name() const;
+
+    options::ParseResult arguments_;
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    Words words_;
+};
 
 }  // namespace cnntrain::tasks

@@ -34,17 +34,15 @@ namespace {
 // texts.
 
 using run::Samples;
-using run::TaskDescription;
 using run::Topic;
 
-class TextClassification final : public run::Task, public run::Classifier {
+class TextClassification final : public FineTuning, public run::Classifier {
 public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
     TextClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const run::TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override { return columns_; }
-    TaskDescription description() const override;
     std::string printed(const run::PrintedRow& row) const override;
 
     /// Split::validation reads --validation-file; without it, --data-dir if the command line of an evaluation has it;
@@ -55,8 +53,6 @@ public:
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
 
-    schedule::RunPlan plan(std::int64_t samples) const override;
-    run::Rate rate(const schedule::RunPlan& plan) const override;
     graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(options::Command command) const override;
 
@@ -69,21 +65,14 @@ public:
 private:
     using Texts = std::shared_ptr<const data::LabelledText>;
 
-    const options::Settings& settings() const { return arguments_.settings; }
     const TextSettings& own() const { return text_settings(settings()); }
-    bool is_on_line(std::string_view key) const;
-    void check_vocabulary() const;
     bool holds_out() const;
     Texts read(const std::string& file, bool labels, const std::vector<std::string>& classes) const;
     const Texts& training_file() const;
     Texts texts(data::Split split) const;
     nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
     graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
-    std::string run_name() const;
 
-    options::ParseResult arguments_;
-    const backend::Backend& backend_;
-    std::uint64_t seed_;
     /// The classifier may be missing or have other classes, the pooler may be missing, as it is from files of
     /// BertForMaskedLM, and heads of pretraining are ignored.
     run::TaskTraits traits_{.loss = std::string(nn::kLoss),
@@ -118,29 +107,10 @@ metrics::Columns make_columns(bool during_training) {
 
 TextClassification::TextClassification(const options::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
-    : arguments_(arguments),
-      backend_(backend),
-      seed_(seed),
+    : FineTuning(arguments, backend, seed, {"text", "texts", "BERT text classification"}),
       columns_(make_columns(arguments.settings.validation.any())) {
     if (settings().main.restore_path)
         recorded_classes_ = weights::class_names_of(posix_files(), *settings().main.restore_path);
-    check_vocabulary();
-}
-
-/// Compares the vocabulary with that of the weights. A resumed training compares all its data elsewhere; a new one may
-/// have a vocabulary of the user's choice, which causes a warning only.
-void TextClassification::check_vocabulary() const {
-    const std::string& vocabulary = own().text.vocabulary_file;
-    const bool from_record = arguments_.at("vocab_file").source == options::Source::model;
-    const run::MainSettings& main = settings().main;
-    const std::optional<std::string>& weights = main.trains ? settings().training.init_path : main.restore_path;
-    if (!weights || !exists(posix_files(), vocabulary)) return;
-    try {
-        run::is_vocabulary_of(posix_files(), weights::one_of(posix_files(), *weights).path, vocabulary);
-    } catch (const Error& error) {
-        if (!main.trains || from_record || error.kind() != ErrorKind::data) throw;
-        log::warning(error.what());
-    }
 }
 
 std::string text_line(const metrics::TrainingRow& row) {
@@ -167,44 +137,6 @@ std::string TextClassification::printed(const run::PrintedRow& row) const {
     return bert_line(*std::get<const metrics::InferenceRow*>(row));
 }
 
-TaskDescription TextClassification::description() const {
-    const nn::BertSettings& model = own().model;
-    TaskDescription result;
-    result.model = bert_name(model);
-    result.run_name = run_name();
-    result.title = bert_title(model);
-    result.details = std::to_string(model.hidden) + " wide";
-    result.identity = {{"model", result.model},
-                       {"data set", "texts"},
-                       {"sequence length", std::to_string(own().text.sequence_length)}};
-    result.work = bert_work(model, own().text.sequence_length);
-    result.summary_head = "BERT text classification\n" + bert_sizes(model) + "\n Sequences of " +
-                          std::to_string(own().text.sequence_length) + " tokens\n";
-    if (settings().main.trains) {
-        const schedule::BatchPlan batch = run::batch_plan(settings());
-        result.summary_training =
-            "Training\n Global batch size: " + std::to_string(batch.global_batch()) +
-            "\n Optimiser: " + options::to_string(arguments_.at("optimizer").value) +
-            "\n Learning rate schedule: " + options::to_string(arguments_.at("lr_schedule").value) + "\n";
-    }
-    result.arithmetic = run::arithmetic(settings().device, backend_);
-    return result;
-}
-
-std::string TextClassification::run_name() const {
-    const run::TrainingSettings& training = settings().training;
-    std::string name = bert_name(own().model) + "_text_bs" + std::to_string(training.micro_batch_size);
-    if (training.gradient_accumulation_count > 1)
-        name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
-    if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
-    if (settings().logging.name_suffix) name += "_" + *settings().logging.name_suffix;
-    return name;
-}
-
-bool TextClassification::is_on_line(std::string_view key) const {
-    return arguments_.at(key).source == options::Source::command_line;
-}
-
 /// True if a part of the training file is held out.
 bool TextClassification::holds_out() const {
     if (!own().validation_file.empty()) return false;
@@ -218,7 +150,7 @@ TextClassification::Texts TextClassification::read(const std::string& file, bool
     data::LabelledTextSettings wanted = own().text;
     wanted.file = file;
     wanted.needs_labels = labels;
-    wanted.keeps_texts = arguments_.command == options::Command::inference;
+    wanted.keeps_texts = arguments().command == options::Command::inference;
     Texts texts = data::open_labelled_text(wanted, run::core_budget(settings().run).input_threads, classes);
     if (texts->truncated() > 0) {
         log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
@@ -253,15 +185,7 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
 }
 
 std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
-    return bert_samples(texts(split), split, seed_);
-}
-
-schedule::RunPlan TextClassification::plan(std::int64_t samples) const {
-    return run::run_plan(settings(), samples);
-}
-
-run::Rate TextClassification::rate(const schedule::RunPlan& plan) const {
-    return {bert_learning_rate(own(), plan), bert_rate_topics(arguments_, plan)};
+    return bert_samples(texts(split), split, seed());
 }
 
 std::vector<std::string> TextClassification::class_names() const {
@@ -272,7 +196,7 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     const TensorDesc& ids = data::field_desc(fields, nn::kInputIds);
     nn::BertClassificationRequest result;
     result.model = own().model;
-    result.numerics = run::numerics(settings().device, backend_);
+    result.numerics = run::numerics(settings().device, backend());
     result.batch = ids.shape.at(0);
     result.length = ids.shape.at(1);
     result.classes = static_cast<std::int64_t>(class_names().size());
@@ -288,25 +212,25 @@ graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fie
 graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     if (use != run::GraphUse::training) {
         return graph::apply_rewrites(built_graph(fields, /*with_logits=*/use == run::GraphUse::classes),
-                                     backend_.rewrites().evaluation);
+                                     backend().rewrites().evaluation);
     }
     nn::BertClassificationRequest bert = request(fields);
     bert.head_dropout = own().head_dropout;
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
     return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
-                            backend_);
+                            backend());
 }
 
 run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
     graph::Graph graph = built_graph(fields, /*with_logits=*/true);
     const auto logits = std::ranges::find(graph.outputs(), std::string(nn::kLogits), &graph::Output::name);
     nn::LastLayer last = nn::mark_features(graph, logits->value, run::kFeatures);
-    return {graph::apply_rewrites(std::move(graph), backend_.rewrites().evaluation), std::move(last)};
+    return {graph::apply_rewrites(std::move(graph), backend().rewrites().evaluation), std::move(last)};
 }
 
 /// Texts are never augmented.
 std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*augmented*/) const {
-    return bert_samples(texts(split), data::Split::validation, seed_);
+    return bert_samples(texts(split), data::Split::validation, seed());
 }
 
 std::string_view TextClassification::label_field() const {
@@ -352,7 +276,7 @@ TextClassification::Subjects TextClassification::subjects(const std::function<bo
         names.push_back(subjects->text(i));
         rows.push_back(subjects->row(i));
     }
-    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), other_file,
+    return {bert_samples(subjects, data::Split::validation, seed())->stream(loader), std::move(names), other_file,
             std::move(rows)};
 }
 
