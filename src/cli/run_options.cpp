@@ -236,7 +236,10 @@ int resnet_eval_command(const Invocation& invocation) {
 }
 
 int task_command(options::Command command, const Invocation& invocation) {
-    return parse_and_run(command, invocation, tasks::run);
+    Invocation line = invocation;
+    if (script_of(invocation) == "run_squad.py")
+        line.arguments.insert(line.arguments.begin(), {"--task", "question-answering", "--phases"});
+    return parse_and_run(command, line, tasks::run);
 }
 
 }  // namespace cnntrain::cli

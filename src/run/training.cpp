@@ -391,6 +391,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     });
     find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
+    if (host.run_folder != nullptr) *host.run_folder = folder.checkpoints;
     UnusedFolder unused(folder, *host.files);  // outlives the observers, which write there
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     TrainingRun run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};

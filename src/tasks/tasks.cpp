@@ -281,6 +281,8 @@ int run_profile(const options::ParseResult& arguments, const run::ProfileRequest
 }
 
 int run(const options::ParseResult& arguments, const run::Host& host) {
+    const run::TaskRow& row = row_of(arguments);
+    if (arguments.command == Command::train && row.run != nullptr) return row.run(row, arguments, host);
     if (arguments.settings.main.trains) return run_training(arguments, host);
     return arguments.command == Command::inference ? run_inference(arguments, host) : run_validation(arguments, host);
 }

@@ -306,7 +306,7 @@ constexpr Derived kDerived[] = {
 };
 
 TEST(PretrainingConfigs, HaveTheDocumentedSizes) {
-    EXPECT_EQ(tasks::pretraining_config_names(test_environment().config_folders).size(), std::size(kDerived));
+    EXPECT_EQ(tasks::bert_config_names(test_environment().config_folders).size(), std::size(kDerived));
     for (const Derived& expected : kDerived) {
         SCOPED_TRACE(expected.name);
         const ParseResult result = pretrain("--config configs/pretrain_" + std::string(expected.name) + ".json");

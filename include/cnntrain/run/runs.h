@@ -61,6 +61,7 @@ struct Host {
     std::optional<EstimatorReport> estimator = {};  // for `validation` of one ImageNet checkpoint
     /// Records what the threads of a profiled run do; null: nothing is recorded.
     std::shared_ptr<Timeline> timeline = {};
+    std::string* run_folder = nullptr;  // receives the folder of a training's checkpoints; null: not wanted
 };
 
 /// True in the process that reads and writes files for all.

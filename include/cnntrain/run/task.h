@@ -147,6 +147,7 @@ void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>
 /// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
 metrics::Column balanced_accuracy_column();
 class Task;
+struct Host;
 /// Extra line for a row with a balanced accuracy, starting with '\n': its loss and balanced accuracy; "" for other
 /// rows.
 std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
@@ -296,6 +297,9 @@ struct TaskRow {
     /// innermost scope of a name decides. Null: "all/<function>".
     std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
     std::optional<PipelineOptions> pipeline = {};
+    /// Runs a command line that trains, where that is more than a training: phases of the original programs. Null: it
+    /// is one.
+    int (*run)(const TaskRow& row, const options::ParseResult& arguments, const Host& host) = nullptr;
     /// True if by default every process that poprun starts prints: benchmarks of the original programs count these
     /// lines.
     bool every_process_prints = false;

@@ -18,7 +18,6 @@ struct Absent {
 
 constexpr Absent kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
-    {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
     {"run_classifier.py",
      "GLUE fine-tuning is not part of cnntrain; texts are classified by cnntrain train --task text-classification "
      "--data-dir FILE.tsv --init-checkpoint CKPT"},
@@ -27,8 +26,6 @@ constexpr Absent kMissingScripts[] = {
 
 constexpr Absent kMissingParts[] = {
     {"groupbert", "GroupBERT is not part of cnntrain"},
-    {"squad", "SQuAD fine-tuning is not part of cnntrain"},
-    {"glue", "GLUE fine-tuning is not part of cnntrain"},
 };
 
 /// A line without a command, or a slip in one of the program's own options.
@@ -45,7 +42,7 @@ constexpr Absent kMissingParts[] = {
 const std::vector<CommandInfo>& commands() {
     static const std::vector<CommandInfo> table = {
         {Command::demo, "demo", {}, "a first use: make photos, train on them, write a page and an ONNX file"},
-        {Command::train, "train", {"train.py"}, "train a network"},
+        {Command::train, "train", {"train.py", "run_squad.py"}, "train a network"},
         {Command::validation,
          "validation",
          {"validation.py"},

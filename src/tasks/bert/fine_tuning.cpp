@@ -1,6 +1,7 @@
 #include "tasks/bert/fine_tuning.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "cnntrain/data/sets.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
@@ -22,11 +24,20 @@
 namespace cnntrain::tasks {
 namespace {
 
+/// Rows that also have the names of the original programs: pairs of a flag and that name.
+std::vector<Option> with_names(std::vector<Option> rows,
+                               std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
+    for (const auto& [flag, name] : names)
+        rows = with_change(std::move(rows), flag, [&](Option& row) { row.aliases.push_back({name}); });
+    return rows;
+}
+
 std::vector<Option> own_run_options(std::string_view task) {
-    return with_change(shared_run_options(), "--task", [&](Option& row) {
+    const std::vector<Option> rows = with_change(shared_run_options(), "--task", [&](Option& row) {
         row.fallback = std::string(task);
         row.choices = task_names();
     });
+    return with_names(rows, {{"--keep-ckpts", "--max-to-keep"}});
 }
 
 std::vector<Option> encoder_options() {
@@ -132,6 +143,8 @@ std::vector<Option> own_process_options() {
             "Data-parallel replicas in this process, with one set of weights and one update. Results are those of "
             "--gradient-accumulation-count times the replicas.";
     });
+    rows = with_names(rows, {{"--rts", "--replicated-tensor-sharding"},
+                             {"--max-cross-replica-buffer-size", "--max-cross-replica-sum-buffer-size"}});
     return with_change(rows, "--pipeline-splits", [](Option& row) {
         row.help =
             "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with --pipeline. "
@@ -153,10 +166,14 @@ std::vector<Option> own_device_options() {
 }
 
 std::vector<Option> run_logging_options(std::string_view task) {
-    return with_change(
-        shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
-                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
-        "--wandb-project", [&](Option& row) { row.fallback = std::string(task); });
+    return with_names(
+        with_change(
+            shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
+                    "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
+            "--wandb-project", [&](Option& row) { row.fallback = std::string(task); }),
+        {{"--log-dir", "--save-path"},
+         {"--log-all-instances", "--log-all-workers"},
+         {"--profile", "--execution-profile"}});
 }
 
 }  // namespace
@@ -187,10 +204,81 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help) {
     });
 }
 
+namespace {
+
+/// An option of the original programs that changes nothing here.
+Option without_effect(std::string_view flag, Type type, Value fallback, std::string_view why) {
+    return {.flag = flag,
+            .type = type,
+            .fallback = std::move(fallback),
+            .help = "An option of the original programs.",
+            .acts = {.never = why},
+            .recorded = Recorded::ignored};
+}
+
+std::vector<Option> original_options(const std::vector<Option>& own) {
+    constexpr std::string_view kOtherData = "only pretraining reads it";
+    std::vector<Option> rows = {
+        {.flag = "--phases",
+         .help = "Run the phases that the line names and no others, as the original programs do.",
+         .recorded = Recorded::ignored,
+         .bind = to<&FineTuningSettings::only_phases>()},
+        {.flag = "--do-training",
+         .type = Type::boolean_value,
+         .help = "Train; of several phases the first.",
+         .recorded = Recorded::ignored,
+         .bind = to<&FineTuningSettings::does_training>()},
+        {.flag = "--do-evaluation",
+         .type = Type::boolean_value,
+         .help = "Evaluate the trained weights, or without --do-training those of --init-checkpoint.",
+         .recorded = Recorded::ignored,
+         .bind = to<&FineTuningSettings::does_evaluation>()},
+        {.flag = "--do-predict",
+         .type = Type::boolean_value,
+         .help = "Predict with the same weights.",
+         .recorded = Recorded::ignored,
+         .bind = to<&FineTuningSettings::does_prediction>()},
+        {.flag = "--output-dir",
+         .help = "Folder of the results of these phases (default: that of the weights).",
+         .recorded = Recorded::ignored,
+         .names = Names::expanded_path,
+         .bind = to<&FineTuningSettings::output_dir>()},
+        {.flag = "--steps-per-logs",
+         .help = "Updates between log lines, instead of --logs-per-epoch and --log-freq; 0: only the first line.",
+         .range = between(-1, kMostIterations),
+         .bind = to<&FineTuningSettings::steps_per_log>()},
+        {.flag = "--steps-per-ckpts",
+         .help = "Updates between checkpoints, instead of --ckpts-per-epoch; 0: only the last one.",
+         .range = between(-1, kMostIterations),
+         .bind = to<&FineTuningSettings::steps_per_checkpoint>()},
+        without_effect("--steps-per-tensorboard", Type::integer, std::int64_t{0}, "there are no histograms"),
+        without_effect("--parallel-io-threads", Type::integer, std::int64_t{4}, "--input-threads sets their number"),
+        without_effect("--verbose-logging", Type::boolean_value, false, "there are no further messages"),
+        without_effect("--wandb-name", Type::text, {}, "the name is that of the run's folder"),
+        without_effect("--save-optimiser-to-checkpoint", Type::boolean_value, true, "a run cannot be resumed without"),
+        without_effect("--restore-optimiser-from-checkpoint", Type::boolean_value, true,
+                       "the original programs never read it"),
+        without_effect("--max-predictions-per-seq", Type::integer, std::int64_t{20}, kOtherData),
+        without_effect("--duplicate-factor", Type::number, 5.0, kOtherData),
+        without_effect("--static-mask", Type::boolean_value, false, kOtherData),
+        without_effect("--use-cls-layer", Type::boolean_value, true, kOtherData),
+        without_effect("--use-prediction-bias", Type::boolean_value, true, kOtherData),
+        without_effect("--disable-acc", Type::boolean_value, false, kOtherData),
+        without_effect("--fp-exceptions", Type::boolean_value, false, "--stop-on-nan ends a run that diverges"),
+    };
+    rows = concatenated({rows, own, original_training_options(), original_stage_options(), original_ipu_options()});
+    for (Option& row : rows)
+        row.commands = kT | kR;
+    return rows;
+}
+
+}  // namespace
+
 OptionSet fine_tuning_options(const FineTuningRows& rows) {
     return OptionSet({
-        {"Main", shared({"--restore-path", "--help", "--repeat", "--total-batch-size", "--num-inference-thread",
-                   "--force-recompile", "--tmp-execs", "--wandb-id"})},
+        {"Main", with_names(shared({"--config", "--restore-path", "--help", "--repeat", "--total-batch-size",
+                                    "--num-inference-thread", "--force-recompile", "--tmp-execs", "--wandb-id"}),
+                            {{"--restore-path", "--restore-dir"}})},
         {kThisProgram, own_run_options(rows.task)},
         {kModelGroup, encoder_options()},
         {rows.data_group, concatenated({rows.data, tokeniser_options()})},
@@ -199,6 +287,7 @@ OptionSet fine_tuning_options(const FineTuningRows& rows) {
         {"Optimiser and learning rate", adam_options()},
         {"Device", concatenated({bert_numerics_options(), own_device_options()})},
         {"Logging", run_logging_options(rows.task)},
+        {"Original programs", original_options(rows.original)},
     });
 }
 
@@ -290,6 +379,11 @@ Violation vocabulary_given(const Resolution& run) {
     return "no vocabulary: give --vocab-file, the vocabulary with which the model was trained";
 }
 
+Violation phases_have_weights(const Resolution& run) {
+    if (trains(run) || run.settings().training.init_path) return {};
+    return "--do-evaluation and --do-predict without --do-training need --init-checkpoint";
+}
+
 Violation length_fits(const Resolution& run) {
     const std::int64_t length = fine_tuning_settings(run.settings()).sequence_length;
     const std::int64_t positions = fine_tuning_settings(run.settings()).model.positions;
@@ -301,6 +395,7 @@ Violation length_fits(const Resolution& run) {
 }  // namespace
 
 void fill_fine_tuning(Resolution& run) {
+    drop_empty_texts(run, {"init_checkpoint", "restore_path", "logs_path"});
     take_recorded_model(run, posix_files());
     choose_tokeniser(run.values, posix_files());
     if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
@@ -314,9 +409,78 @@ void check_fine_tuning(Resolution& run, const std::string& no_data) {
         return;
     }
     if (fine_tuning_settings(run.settings()).file.empty() && !no_data.empty()) run.violations.push_back(no_data);
-    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}}, run);
+    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kT, phases_have_weights}}, run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
+}
+
+bool trains_in_phases(const Resolution& run) {
+    const FineTuningSettings& own = fine_tuning_settings(run.settings());
+    return run.command == Command::train && (own.does_training || !own.has_phases());
+}
+
+void complete_fine_tuning(Settings& settings) {
+    FineTuningSettings& own = settings.task.as<FineTuningSettings>();
+    if (!own.model.stages.empty()) {
+        settings.training.pipeline = true;
+        settings.training.pipeline_splits = splits_of(own.model.stages);
+    }
+    settle_bert(settings);
+}
+
+namespace {
+
+/// The words of a line that evaluates in a phase: the options that are its own, and those of the device as on the
+/// line of the phases. Other options come from its record.
+std::vector<std::string> phase_words(const options::ParseResult& arguments, const std::string& weights,
+                                     const std::string& file, const std::string& output) {
+    std::vector<std::string> words = {"--restore-path", weights, "--data-dir", file, "--logs-path", output};
+    for (const options::ResolvedOption& entry : arguments.options) {
+        const bool is_of_device = entry.option->group == kThisProgram && entry.option->recorded != Recorded::never;
+        if (!is_of_device || entry.source != Source::command_line || key(*entry.option) == "task") continue;
+        if ((entry.option->commands & kE) != 0) 
+            words.push_back(std::string(entry.option->flag) + "=" + options::to_string(entry.value));
+    }
+    return words;
+}
+
+int run_phase(Command command, const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
+              std::vector<std::string> words) {
+    if (command == Command::inference) words.emplace_back("--overwrite");
+    options::Environment environment = options::process_environment();
+    environment.launch = arguments.launch;
+    const options::ParseResult line = options::parse_command_line(
+        row.options, command, words, environment, {"this command line", options::arguments_json(arguments, {})});
+    return command == Command::inference ? run::run_inference(row, line, host) : run::run_validation(row, line, host);
+}
+
+}  // namespace
+
+int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
+               const PhaseLines& lines) {
+    const FineTuningSettings& own = fine_tuning_settings(arguments.settings);
+    std::string weights = arguments.settings.training.init_path.value_or("");
+    if (arguments.settings.main.trains && (own.does_training || !own.has_phases())) {
+        run::Host training = host;
+        training.run_folder = &weights;
+        if (const int code = run::run_training(row, arguments, training); code != 0) return code;
+    } else if (!own.does_evaluation && !own.does_prediction) {
+        log::info("nothing to do: give --do-training, --do-evaluation or --do-predict");
+    }
+    const bool is_file = !is_directory(*host.files, weights);
+    const std::string folder = is_file ? std::filesystem::path(weights).parent_path().string() : weights;
+    const std::string output = own.output_dir.empty() ? folder : own.output_dir;
+    if (!is_file && (own.does_evaluation || own.does_prediction))
+        weights = weights::find_checkpoint(*host.files, "the trained weights", weights).path;
+    const std::pair<bool, std::pair<Command, std::string>> phases[] = {
+        {own.does_evaluation, {Command::validation, lines.evaluation_file}},
+        {own.does_prediction, {Command::inference, lines.prediction_file}}};
+    for (const auto& [wanted, phase] : phases) {
+        if (!wanted || phase.second.empty()) continue;
+        const auto words = phase_words(arguments, weights, phase.second, output);
+        if (const int code = run_phase(phase.first, row, arguments, host, words); code != 0) return code;
+    }
+    return 0;
 }
 
 FineTuning::FineTuning(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed,
@@ -365,7 +529,8 @@ run::TaskDescription FineTuning::description() const {
 
 std::string FineTuning::bare_run_name() const {
     const run::TrainingSettings& training = settings().training;
-    std::string name = bert_name(fine_tuned().model) + "_" + std::string(words_.run) + "_bs" + std::to_string(training.micro_batch_size);
+    std::string name = bert_name(fine_tuned().model) + "_" + std::string(words_.run) + "_bs" +
+                       std::to_string(training.micro_batch_size);
     if (training.gradient_accumulation_count > 1)
         name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
     if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
@@ -378,7 +543,19 @@ bool FineTuning::is_on_line(std::string_view key) const {
 }
 
 schedule::RunPlan FineTuning::plan(std::int64_t samples) const {
-    return run::run_plan(settings(), samples);
+    schedule::RunPlan plan = run::run_plan(settings(), samples);
+    const std::int64_t updates = plan.iterations_per_host_step;
+    const auto period = [&](std::int64_t steps) {
+        return steps == 0 ? plan.iterations : (steps + updates - 1) / updates * updates;
+    };
+    const FineTuningSettings& own = fine_tuned();
+    if (own.steps_per_log >= 0) plan.log_freq = period(own.steps_per_log);
+    if (own.steps_per_checkpoint >= 0) {
+        plan.iterations_per_checkpoint = period(own.steps_per_checkpoint);
+        plan.first_checkpoint_from = 0;
+        plan.avoid_early_checkpoint = false;
+    }
+    return plan;
 }
 
 run::Rate FineTuning::rate(const schedule::RunPlan& plan) const {

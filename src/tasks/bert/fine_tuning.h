@@ -12,6 +12,7 @@
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/task.h"
 #include "tasks/bert/bert.h"
+#include "tasks/bert/original_programs.h"
 
 namespace cnntrain::tasks {
 
@@ -22,6 +23,17 @@ struct FineTuningSettings : BertTaskSettings {
     bool lower_case = true;
     bool splits_special_tokens = false;
     std::int64_t sequence_length = 128;  // S
+    // The phases of the original programs, run in this order. Without any of them, a line trains; with `only_phases`,
+    // it does nothing then.
+    bool only_phases = false;
+    bool does_training = false;
+    bool does_evaluation = false;
+    bool does_prediction = false;
+    std::string output_dir = {};           // of evaluation and prediction; "": that of the weights
+    std::int64_t steps_per_log = -1;       // -1: as --logs-per-epoch and --log-freq have it
+    std::int64_t steps_per_checkpoint = -1;  // -1: as --ckpts-per-epoch has it
+
+    bool has_phases() const { return only_phases || does_training || does_evaluation || does_prediction; }
 };
 
 inline const FineTuningSettings& fine_tuning_settings(const options::Settings& settings) {
@@ -36,6 +48,7 @@ struct FineTuningRows {
     std::int64_t micro_batch_size;  // by default
     std::vector<Option> training;   // after those of the batch
     std::vector<Option> head = {};  // of training the last layer alone
+    std::vector<Option> original = {};  // of the original program, beside those that all of them have
 };
 /// All options of a task, in the order of the help text.
 OptionSet fine_tuning_options(const FineTuningRows& rows);
@@ -52,6 +65,20 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help);
 void fill_fine_tuning(Resolution& run);
 /// Rules between these options. `no_data`: the message without a data file; "" if there need not be one.
 void check_fine_tuning(Resolution& run, const std::string& no_data);
+
+/// TaskOptions::trains: a line without phases trains, and one with that of training.
+bool trains_in_phases(const Resolution& run);
+/// Settings of stages and precision, after those that depend on one option.
+void complete_fine_tuning(Settings& settings);
+
+/// The phases after a training are evaluations of the task, by their own command lines.
+struct PhaseLines {
+    std::string evaluation_file;  // of --do-evaluation; "": there is no such phase of its own
+    std::string prediction_file;
+};
+/// TaskRow::run: the phases of the line.
+int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
+               const PhaseLines& lines);
 
 /// The parts of such a task that do not depend on its data and its head.
 class FineTuning : public run::Task {

@@ -295,16 +295,6 @@ std::vector<Option> pretraining_logging_options() {
 
 namespace {
 
-Binding reduction() {
-    return {[](const Settings& settings) {
-                return Value(std::string(settings.optimiser.adds_micro_batches ? "sum" : "mean"));
-            },
-            [](Settings& settings, const Value& value) {
-                settings.optimiser.adds_micro_batches = value == Value(std::string("sum"));
-            },
-            Type::choice};
-}
-
 std::vector<Option> length_options() {
     return {
         changed(shared("--micro-batch-size"),
@@ -362,17 +352,10 @@ std::vector<Option> length_options() {
                     row.numerics = false;
                     row.bind = {};
                 }),
-        {.flag = "--reduction-type",
-         .type = Type::choice,
-         .fallback = "mean",
-         .help = "Average (mean) or add (sum) the gradients of micro-batches and replicas.",
-         .choices = {"mean", "sum"},
-         .numerics = true,
-         .bind = reduction()},
     };
 }
 
-std::vector<Option> optimiser_detail_options() {
+std::vector<Option> loss_options() {
     return {
         changed(shared("--loss-scaling"),
                 [](Option& row) {
@@ -381,23 +364,6 @@ std::vector<Option> optimiser_detail_options() {
                         "Factor of the loss that keeps small gradients within the range of IEEE half. bf16 and f32 do "
                         "not need it; a power of two changes no weight.";
                 }),
-        {.flag = "--loss-scaling-by-step",
-         .help = "First step and loss scaling of each part of the run, instead of --loss-scaling: {\"0\": 512, "
-                 "\"1000\": 1024}. Updates divide gradients by the factor.",
-         .numerics = true,
-         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::loss_scaling_by_step>()},
-        {.flag = "--increase-optimiser-precision",
-         .help = "lamb: compute the last product of the update in 32 bits.",
-         .acts = {.never = "updates are always computed in 32 bits"}},
-        {.flag = "--use-lr-fp32",
-         .help = "lamb: keep the learning rate in 32 bits.",
-         .acts = {.never = "the learning rate always has 32 bits"}},
-        {.flag = "--weight-norm-clip",
-         .type = Type::number,
-         .fallback = 0.0,
-         .help = "lamb: upper bound of a weight's norm.",
-         .range = at_least(0),
-         .acts = {.never = "the original programs never read it"}},
         changed(bert_classifier_dropout_option(),
                 [](Option& row) {
                     row.range = between(0, 1);
@@ -407,18 +373,28 @@ std::vector<Option> optimiser_detail_options() {
     };
 }
 
+std::vector<Option> own_ipu_options() {
+    return {
+        changed(
+            shared("--available-memory-proportion"),
+            [](Option& row) {
+                row.fallback = std::vector<double>{0.23};
+                row.help =
+                    "Share of each tile's memory for temporary data of matrix products: one value, or one per device.";
+            }),
+        changed(shared("--profile"),
+                [](Option& row) {
+                    row.flag = "--execution-profile";
+                    row.help =
+                        "Measure --profile-steps weight updates and write where their time goes to the run folder; "
+                        "without --train-file, on generated data.";
+                    row.aliases = {{"--profile"}};
+                }),
+    };
+}
+
 std::vector<Option> stage_options() {
     return {
-        {.flag = "--pipeline-stages",
-         .help =
-             "Functions of each pipeline stage: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", \"nsp\"]] (default: "
-             "one stage). All stages run in this process, in parallel with --lanes. Results are the same.",
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::stages>()},
-        {.flag = "--device-mapping",
-         .help = "Device of each stage. Stages that share the table of words have the same device.",
-         .range = between(0, kMostReplicas),
-         .acts = {.needs = {{"pipeline_stages"}}},
-         .bind = left_open(to<&Settings::training, &run::TrainingSettings::device_mapping>())},
         changed(shared("--pipeline-schedule"),
                 [](Option& row) {
                     row.fallback = "Interleaved";
@@ -455,109 +431,16 @@ std::vector<Option> stage_options() {
     };
 }
 
-Binding partials() {
-    return {[](const Settings& settings) { return Value(std::string(settings.ipu.half_partials ? "half" : "float")); },
-            [](Settings& settings, const Value& value) {
-                settings.ipu.half_partials = value == Value(std::string("half"));
-            },
-            Type::choice};
-}
-
-std::vector<Option> memory_options() {
-    return {
-        {.flag = "--variable-offloading",
-         .type = Type::boolean_value,
-         .help = "Keep the optimiser's state off the chip.",
-         .acts = {.on_backends = kIpu},
-         .bind = to<&Settings::ipu, &backend::IpuSettings::offload_variables>()},
-        changed(
-            shared("--available-memory-proportion"),
-            [](Option& row) {
-                row.fallback = std::vector<double>{0.23};
-                row.help =
-                    "Share of each tile's memory for temporary data of matrix products: one value, or one per device.";
-            }),
-        {.flag = "--partials-type",
-         .type = Type::choice,
-         .fallback = "half",
-         .help = "Type in which matrix products of halves are accumulated.",
-         .choices = {"half", "float"},
-         .acts = {.on_backends = kIpu},
-         .numerics = true,
-         .bind = partials()},
-        {.flag = "--max-reduce-scatter-buffer-size",
-         .type = Type::integer,
-         .fallback = std::int64_t{0},
-         .help = "Buffer that merges reduce-scatters.",
-         .unit = "bytes",
-         .range = between(0, kMostBytes),
-         .acts = {.on_backends = kIpu, .never_on_ipu = "the operations of the program are not merged"}},
-        {.flag = "--scheduler",
-         .type = Type::choice,
-         .fallback = "CLUSTERING",
-         .help = "Order of operations in the compiled program.",
-         .choices = {"CHOOSE_BEST", "CLUSTERING", "POST_ORDER", "LOOK_AHEAD", "SHORTEST_PATH"},
-         .acts = {.on_backends = kIpu,
-                  .never_on_ipu = "operations run in the order in which the network computes them"}},
-        {.flag = "--recomputation-mode",
-         .type = Type::choice,
-         .fallback = "RecomputeAndBackpropagateInterleaved",
-         .help = "Order of recomputation and backward pass.",
-         .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
-         .acts = {.on_backends = kIpu, .never_on_ipu = "each result is recomputed where the backward pass needs it"}},
-    };
-}
-
-std::vector<Option> switch_options() {
-    return {
-        {.flag = "--no-outlining",
-         .type = Type::boolean_value,
-         .help = "Do not share code between equal parts of the program.",
-         .acts = {.on_backends = kIpu, .never_on_ipu = "the program shares code between micro-batches only"}},
-        {.flag = "--ipu-replica-identical-seed",
-         .type = Type::boolean_value,
-         .help = "All replicas round stochastically with the same random numbers.",
-         .acts = {.on_backends = kIpu, .processes = Processes::several_or_replicas},
-         .numerics = true,
-         .bind = to<&Settings::ipu, &backend::IpuSettings::identical_replica_seeding>()},
-        {.flag = "--sync-replicas-independently",
-         .help = "Synchronise replicas as late as possible.",
-         .acts = {.on_backends = kIpu, .processes = Processes::several_or_replicas},
-         .bind = to<&Settings::ipu, &backend::IpuSettings::sync_replicas_independently>()},
-        changed(shared("--profile"),
-                [](Option& row) {
-                    row.flag = "--execution-profile";
-                    row.help =
-                        "Measure --profile-steps weight updates and write where their time goes to the run folder; "
-                        "without --train-file, on generated data.";
-                    row.aliases = {{"--profile"}};
-                }),
-        {.flag = "--memory-profile",
-         .help = "Write a profile of the memory.",
-         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no profile of memory"}},
-        {.flag = "--profile-dir",
-         .type = Type::text,
-         .fallback = "./",
-         .help = "Folder of profiles.",
-         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no profile of memory"}},
-        {.flag = "--progress-bar",
-         .type = Type::choice,
-         .fallback = "auto",
-         .help = "Progress of the compilation.",
-         .choices = {"auto", "true", "false"},
-         .acts = {.on_backends = kIpu, .never_on_ipu = "the emulator has no compiler that takes time"}},
-    };
-}
-
 }  // namespace
 
 std::vector<Option> pretraining_training_options() {
     return concatenated({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
-                         optimiser_detail_options(), stage_options(), bert_numerics_options()});
+                         original_training_options(), loss_options(), original_stage_options(), stage_options(),
+                         bert_numerics_options()});
 }
 
 std::vector<Option> pretraining_ipu_options() {
-    return concatenated({memory_options(), switch_options()});
+    return concatenated({original_ipu_options(), own_ipu_options()});
 }
 
 }  // namespace cnntrain::tasks

@@ -26,8 +26,6 @@ namespace {
 constexpr const char* kAccumulation = "gradient_accumulation_count";
 constexpr const char* kGlobalBatch = "global_batch_size";
 
-using Stages = std::vector<std::vector<std::string>>;
-
 const PretrainingSettings& own_of(const Resolution& run) {
     return pretraining_settings(run.settings());
 }
@@ -39,13 +37,6 @@ bool are_made_up(const PretrainingSettings& own) {
 /// The micro-batches of a weight update are a multiple of this.
 std::int64_t block(const Resolution& run) {
     return micro_batch_unit(std::max<std::int64_t>(1, std::ssize(own_of(run).model.stages)));
-}
-
-/// An empty value removes a configuration's value.
-void drop_empty_texts(Resolution& run) {
-    for (const char* key : {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"}) {
-        if (run.values.at(key).value == Value(std::string())) run.values.reset(key);
-    }
 }
 
 bool is_of_evaluation(const Option& option) {
@@ -170,52 +161,15 @@ Violation lengths_fit(const Resolution& run) {
            "--max-position-embeddings " + std::to_string(own.model.positions);
 }
 
-std::int64_t count_of(const Stages& stages, std::string_view token) {
-    std::int64_t count = 0;
-    for (const auto& stage : stages)
-        count += std::ranges::count(stage, token);
-    return count;
-}
-
-/// Tokens in the order of the data: emb..., pos, hid..., mlm..., nsp.
-Violation stage_order(const Stages& stages) {
-    constexpr std::string_view kOrder[] = {nn::kWordsToken, nn::kPositionsToken, nn::kLayerToken, nn::kMaskedWordsToken,
-                                           nn::kSentencesToken};
-    std::size_t reached = 0;
-    for (const auto& stage : stages) {
-        for (const std::string& token : stage) {
-            const auto* const found = std::ranges::find(kOrder, token);
-            if (found == std::end(kOrder))
-                return "--pipeline-stages: unknown function '" + token + "'; functions: emb, pos, hid, mlm and nsp";
-            const auto place = static_cast<std::size_t>(found - std::begin(kOrder));
-            if (place < reached) {
-                return "--pipeline-stages: '" + token + "' follows '" + std::string(kOrder[reached]) +
-                       "', but precedes it in the network: emb, pos, hid, mlm, nsp";
-            }
-            reached = place;
-        }
-    }
-    return {};
-}
-
+/// The words' table may be cut into parts, each with its scores.
 Violation stages(const Resolution& run) {
     const nn::BertSettings& model = own_of(run).model;
-    const Stages& stages = model.stages;
-    if (stages.empty()) return {};
-    if (stages.size() == 1) return "--pipeline-stages: expected at least 2 stages; leave it out for one";
-    if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
-        return "--pipeline-stages: a stage has no functions";
-    if (Violation order = stage_order(stages); !order.empty()) return order;
-    if (count_of(stages, nn::kLayerToken) != model.layers) {
-        return "--pipeline-stages has 'hid' " + std::to_string(count_of(stages, nn::kLayerToken)) +
-               " times, but --num-hidden-layers is " + std::to_string(model.layers);
-    }
-    const std::int64_t parts = count_of(stages, nn::kWordsToken);
-    if (parts == 0 || count_of(stages, nn::kMaskedWordsToken) != parts)
+    if (model.stages.empty()) return {};
+    if (Violation order = stage_order(model, {nn::kMaskedWordsToken, nn::kSentencesToken}); !order.empty())
+        return order;
+    const std::int64_t parts = count_of(model.stages, nn::kWordsToken);
+    if (parts == 0 || count_of(model.stages, nn::kMaskedWordsToken) != parts)
         return "--pipeline-stages must have 'emb' and 'mlm', the same number of times";
-    for (const std::string_view token : {nn::kPositionsToken, nn::kSentencesToken}) {
-        if (count_of(stages, token) != 1) return "--pipeline-stages must have '" + std::string(token) + "' once";
-    }
     if (model.vocabulary % parts == 0) return {};
     return "--vocab-size " + std::to_string(model.vocabulary) + " cannot be split evenly over the " +
            std::to_string(parts) + " 'emb' of --pipeline-stages";
@@ -271,20 +225,6 @@ const std::vector<Rule> kTrainingRules = {
     {kAll, devices},
 };
 
-/// The functions with which stages begin, numbered as in nn::bert_functions().
-std::vector<std::string> splits_of(const Stages& stages) {
-    std::map<std::string, std::int64_t> met;
-    std::vector<std::string> splits;
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-        for (std::size_t k = 0; k < stages[i].size(); ++k) {
-            const std::string& token = stages[i][k];
-            const std::int64_t number = met[token]++;
-            if (i > 0 && k == 0) splits.push_back(token + std::to_string(number));
-        }
-    }
-    return splits;
-}
-
 void set_text(Settings& settings) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
     data::PretrainingSettings& text = own.text;
@@ -322,7 +262,7 @@ std::int64_t micro_batch_unit(std::int64_t stages) {
 }
 
 void fill_pretraining(Resolution& run) {
-    drop_empty_texts(run);
+    drop_empty_texts(run, {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"});
     if (own_of(run).evaluates) take_recorded_run(run, posix_files());
 }
 
@@ -362,119 +302,6 @@ void complete_pretraining(Settings& settings, Resolution& /*run*/) {
     } else {
         set_evaluation(settings);
     }
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::string_view kSuffix = ".json";
-constexpr std::string_view kFolder = "bert";
-
-/// Names from older documents, without the phase.
-constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
-    {"pretrain_base_128", "pretrain_base_128_phase1"},
-    {"pretrain_base_384", "pretrain_base_384_phase2"},
-    {"pretrain_large_128", "pretrain_large_128_phase1"},
-    {"pretrain_large_384", "pretrain_large_384_phase2"},
-};
-
-bool is_file(const fs::path& path) {
-    return exists(posix_files(), path) && !is_directory(posix_files(), path);
-}
-
-/// The end of ".json" if a comma or a quotation mark follows: a published line has `.json","$DATASETS_DIR/...`, which
-/// becomes one word in a shell.
-std::size_t end_of_name(const std::string& word) {
-    const std::size_t suffix = word.find(kSuffix);
-    if (suffix == std::string::npos) return word.size();
-    const std::size_t end = suffix + kSuffix.size();
-    const bool slip = end < word.size() && (word[end] == ',' || word[end] == '"');
-    return slip ? end : word.size();
-}
-
-/// "configs/pretrain_base_128.json" -> "pretrain_base_128".
-std::string stem_of(const std::string& word) {
-    const std::string name = fs::path(word).filename();
-    return name.ends_with(kSuffix) ? name.substr(0, name.size() - kSuffix.size()) : name;
-}
-
-std::string current_name(const std::string& stem) {
-    const auto* const old = std::ranges::find(kOldNames, stem, &std::pair<std::string_view, std::string_view>::first);
-    return old == std::end(kOldNames) ? stem : std::string(old->second);
-}
-
-/// "pretrain_base_groupbert_128.json" -> "pretrain_base_128".
-std::string plain_stem(const std::string& word) {
-    constexpr std::string_view kPart = "groupbert";
-    std::string stem = stem_of(word);
-    const std::size_t at = stem.find(kPart);
-    if (at == std::string::npos) return stem;
-    const std::size_t begin = at > 0 && stem[at - 1] == '_' ? at - 1 : at;
-    return stem.erase(begin, at + kPart.size() - begin);
-}
-
-std::optional<fs::path> find_file(const std::string& word, const std::vector<std::string>& folders) {
-    const FileKind kind = posix_files().kind(word);
-    if (kind != FileKind::absent && kind != FileKind::directory) return word;
-    const std::string name = current_name(stem_of(word)) + std::string(kSuffix);
-    for (const std::string& folder : folders) {
-        for (const fs::path& path : {fs::path(folder) / kFolder / name, fs::path(folder) / name}) {
-            if (is_file(path)) return path;
-        }
-    }
-    return std::nullopt;
-}
-
-[[noreturn]] void refuse_unknown(const std::string& word, const std::vector<std::string>& folders) {
-    const std::vector<std::string> known = pretraining_config_names(folders);
-    std::string names;
-    for (const std::string& name : known)
-        names += " " + name;
-    if (const std::string_view missing = missing_part(word); !missing.empty()) {
-        const std::string plain = nearest_name(current_name(plain_stem(word)), known);
-        throw Error(ErrorKind::unsupported, "configuration '" + word + "': " + std::string(missing) +
-                                                (plain.empty() ? "" : "; BERT's own is '" + plain + "'") +
-                                                "; configurations of BERT:" + names);
-    }
-    std::string message = "unknown configuration '" + word + "'" + suggestion(stem_of(word), known);
-    message += known.empty() ? "; no configuration files in" : "; known in";
-    for (const std::string& folder : folders)
-        message += " " + folder;
-    throw Error(ErrorKind::usage, message + (known.empty() ? "" : ":" + names));
-}
-
-}  // namespace
-
-options::NamedConfig read_pretraining_config(const std::string& config, const options::Environment& environment) {
-    const std::size_t end = end_of_name(config);
-    const std::string word = config.substr(0, end);
-    const std::optional<fs::path> file = find_file(word, environment.config_folders);
-    if (!file) refuse_unknown(word, environment.config_folders);
-    options::NamedConfig result{.name = word};
-    try {
-        result.layer = options::layer_of_json_config(pretraining_options(), read_text(posix_files(), *file));
-    } catch (const Error& error) {
-        throw Error(ErrorKind::usage, error.what()).within(file->string());
-    }
-    if (end < config.size()) {
-        result.notices.push_back("--config: '" + config.substr(end) + "' after " + word +
-                                 " is not part of the name and is ignored; --train-file names the data");
-    }
-    return result;
-}
-
-std::vector<std::string> pretraining_config_names(const std::vector<std::string>& folders) {
-    std::set<std::string> names;
-    for (const std::string& folder : folders) {
-        for (const fs::path& place : {fs::path(folder) / kFolder, fs::path(folder)}) {
-            if (!is_directory(posix_files(), place)) continue;
-            for (const std::string& name : posix_files().list(place)) {
-                if (name.ends_with(kSuffix)) names.insert(stem_of(name));
-            }
-        }
-    }
-    return {names.begin(), names.end()};
 }
 
 }  // namespace cnntrain::tasks

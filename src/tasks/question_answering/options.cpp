@@ -16,6 +16,7 @@ std::vector<Option> question_files() {
         "validation take any number. See cnntrain help question-answering.",
         "File of the same layout with which a training is validated, and which validation evaluates.");
     rows[0].aliases = {{"--train-file"}};
+    rows[1].aliases = {{"--predict-file"}};
     rows.push_back(changed(shared("--generated-data"), [](Option& row) {
         row.help = "Made-up questions with equal texts instead of files.";
         row.bind = to<&AnsweringSettings::generated>();
@@ -87,7 +88,8 @@ const OptionSet& answering_options() {
 
 void fill_answering(Resolution& run) {
     fill_fine_tuning(run);
-    const bool validates = run.values.is_set("validation_file");
+    const AnsweringSettings& own = answering_settings(run.settings());
+    const bool validates = !own.validation_file.empty() && !own.has_phases();
     if (trains(run) && !validates && run.values.source("validation") == Source::default_value)
         run.values.set("validation", false, Source::adjusted);
 }
@@ -95,13 +97,17 @@ void fill_answering(Resolution& run) {
 void check_answering(Resolution& run) {
     const AnsweringSettings& own = answering_settings(run.settings());
     const bool needs_file = !own.generated && (trains(run) || own.validation_file.empty());
+    if (!own.model.stages.empty()) {
+        if (Violation order = stage_order(own.model, {nn::kAnswersToken}); !order.empty())
+            run.violations.push_back(std::move(order));
+    }
     check_fine_tuning(run, needs_file ? "no questions: give --data-dir, a JSON file of SQuAD's layout" : "");
 }
 
 void complete_answering(Settings& settings, Resolution& run) {
     if (run.command == Command::restore) return;
     AnsweringSettings& own = settings.task.as<AnsweringSettings>();
-    settle_bert(settings);
+    complete_fine_tuning(settings);
     own.questions.file = own.file;
     own.questions.generated = own.generated ? own.generated_count : 0;
     own.questions.vocabulary_file = own.vocabulary_file;

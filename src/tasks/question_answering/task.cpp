@@ -51,9 +51,7 @@ public:
 
     /// Split::validation reads --validation-file; an evaluation whose command line has --data-dir reads that.
     std::unique_ptr<Samples> open(data::Split split) const override;
-    std::int64_t samples(data::Split split, run::Counted /*how*/) const override {
-        return std::ssize(questions(split)->features);
-    }
+    std::int64_t samples(data::Split split, run::Counted how) const override;
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(options::Command command) const override;
@@ -166,6 +164,18 @@ const QuestionAnswering::Questions& QuestionAnswering::questions(data::Split spl
     return validation_;
 }
 
+/// The features of the published training sets with the options' defaults and the vocabulary of BERT, by the original
+/// program.
+constexpr std::int64_t kPublishedFeatures = 88'641;
+constexpr std::int64_t kPublishedFeatures2 = 131'944;
+
+std::int64_t QuestionAnswering::samples(data::Split split, run::Counted how) const {
+    const bool is_there = exists(posix_files(), own().file) && exists(posix_files(), own().vocabulary_file);
+    if (split == data::Split::train && !own().generated && (how == run::Counted::published || !is_there))
+        return own().questions.v2 ? kPublishedFeatures2 : kPublishedFeatures;
+    return std::ssize(questions(split)->features);
+}
+
 std::unique_ptr<Samples> QuestionAnswering::open(data::Split split) const {
     return bert_samples(data::question_features(questions(split)), split, seed());
 }
@@ -200,6 +210,11 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
     const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::validation, 1));
     std::string counts;
     const auto add = [&](const char* what, data::Split split) {
+        if (split == data::Split::train && !exists(posix_files(), own().file)) {
+            counts = counted(samples(split, run::Counted::published), "feature") + " of the published set, as " +
+                     own().file + " is not there,";
+            return;
+        }
         const data::QuestionSet& set = *questions(split);
         counts += (counts.empty() ? "" : " and ") + std::to_string(set.questions.size()) + " " + what + " questions (" +
                   counted(std::ssize(set.features), "feature") + ")";
@@ -291,7 +306,7 @@ run::Scored QuestionAnswering::answers(const run::SampleOutputs& logits) const {
         const double probability = best == answer.n_best.end() ? 0 : best->probability;
         const std::string context = in_context(question, answer.text);
         scored.answers.push_back(
-            {printable(question.text) + " " + (answer.text.empty() ? "no answer" : printable(answer.text)) +
+            {printable(question.text) + " -> " + (answer.text.empty() ? "no answer" : printable(answer.text)) +
                  formatted(" (%.4f)", probability) + (context.empty() ? "" : "  in: " + printable(context)),
              {{"id", question.id},
               {"question", question.text},
@@ -330,6 +345,11 @@ std::unique_ptr<run::Task> make_answering(const options::ParseResult& arguments,
     return std::make_unique<QuestionAnswering>(arguments, backend, seed);
 }
 
+/// The evaluation is a part of the prediction.
+int run_answering_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
+    return run_phases(row, arguments, host, {"", answering_settings(arguments.settings).validation_file});
+}
+
 std::vector<std::string> answering_functions(const options::Settings& settings) {
     return nn::bert_answers_functions(answering_settings(settings).model);
 }
@@ -346,6 +366,10 @@ run::TaskRow question_answering_row() {
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
+                    .read_config = [](const std::string& config, const options::Environment& environment) {
+                        return read_bert_config(answering_options(), config, environment, "SQuAD");
+                    },
+                    .trains = trains_in_phases,
                     .fill = fill_answering,
                     .check = check_answering,
                     .settings = [] { return TaskSettings(AnsweringSettings{}); },
@@ -353,6 +377,7 @@ run::TaskRow question_answering_row() {
         .make = make_answering,
         .functions = answering_functions,
         .scopes = nn::bert_scopes,
+        .run = run_answering_phases,
     };
 }
 

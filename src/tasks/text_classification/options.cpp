@@ -67,7 +67,7 @@ void check_text_options(Resolution& run) {
 void complete_text_settings(Settings& settings, Resolution& run) {
     if (run.command == Command::restore) return;
     TextSettings& own = settings.task.as<TextSettings>();
-    settle_bert(settings);
+    complete_fine_tuning(settings);
     own.text.file = own.file;
     own.text.vocabulary_file = own.vocabulary_file;
     own.text.lower_case = own.lower_case;
