@@ -247,6 +247,39 @@ Texts longer than --seq-length lose their last tokens; a line prints how many do
 class; there is no regression and no tagging of words. The file is tokenised in memory.
 )";
 
+inline constexpr std::string_view kQuestionAnswering = R"(
+BERT finds the answer to a question in a text, as in SQuAD 1.1, and in SQuAD 2.0 that there is none
+(--version-2-with-negative). Files have SQuAD's layout in JSON:
+
+  {"data": [{"paragraphs": [{"context": "Ada was born in London.", "qas": [
+      {"id": "1", "question": "Where was Ada born?",
+       "answers": [{"text": "London", "answer_start": 16}]}]}]}]}
+
+answer_start counts characters of the context, from 0. Training needs one answer to each question;
+one whose text is not found at answer_start is left out with a warning. Validation takes any number
+of true answers, inference needs none.
+
+  cnntrain train --task question-answering --data-dir train-v1.1.json \
+      --validation-file dev-v1.1.json --init-checkpoint FOLDER/model.safetensors
+  cnntrain validation --restore-path RUN --data-dir dev-v1.1.json
+  cnntrain inference --restore-path RUN --data-dir QUESTIONS.json --logs-path ANSWERS
+
+Sizes of the model and the vocabulary come from the files next to --init-checkpoint, as in text
+classification. A text that is longer than --seq-length is cut into windows that begin --doc-stride
+tokens apart; a sample of a training is such a window, and so are rates and epochs counted.
+
+validation prints the share of exact matches and the mean F1 of words, in percent. inference prints
+each answer with its probability and its place in the text. With --logs-path it writes
+predictions.csv and the files of the original program: predictions.json, best_predictions.json and,
+for SQuAD 2.0, null_odds.json.
+
+run_squad.py is accepted with its options and configurations:
+
+  cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict \
+      --do-evaluation --train-file train-v1.1.json --predict-file dev-v1.1.json \
+      --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
+)";
+
 inline constexpr std::string_view kProfile = R"(
 `cnntrain profile` in front of a line of train, restore, pretrain, validation or inference runs some
 steps of it and says where their time goes, what limits them, and what to try. It makes no run

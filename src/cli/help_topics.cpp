@@ -487,7 +487,7 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  GroupBERT, question answering with BERT
+  GroupBERT
   TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
   compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
   arithmetic-coded JPEG files (damage in them cannot be detected)
@@ -573,6 +573,10 @@ Results or behaviour differ from the original programs in these points:
                    after the spatial convolutions, like the programs it follows. It excludes LARS.
   Accuracies       pretrain prints mlm_acc and nsp_acc as fractions followed by a %, as its
                    original does: programs parse the line. 0.50000 % means a half.
+  Questions        run_squad.py saves a checkpoint under the number of updates done, predicts every
+                   feature once, evaluates against --predict-file without a network, and makes the
+                   features of its cache anew when a file or a setting differs. Its learning rate
+                   follows the updates. Answers to questions whose context has no tokens are empty.
   Unicode          dataset bert splits and strips characters by the Unicode version of the library
                    utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                    the original's Python did not know yet may become other tokens.
@@ -644,6 +648,8 @@ const std::vector<HelpTopic>& help_topics() {
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
         {"text-classification", "BERT that classifies texts: files, start, validation, limits",
          body(kTextClassification)},
+        {"question-answering", "BERT that answers questions on texts: files, results, run_squad.py",
+         body(kQuestionAnswering)},
         {"features", "a last layer in seconds, its cache, suspicious labels, near-duplicates", body(kFeatures)},
         {"precision", "types of weights and computation", body(kPrecision)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},

@@ -185,8 +185,6 @@ All options of BERT.
                                   --batches-per-step)
     --epochs X                    Length of fine-tuning in epochs. (changes nothing: --num-train-steps
                                   sets the length of pretraining)
-    --reduction-type NAME         Average (mean) or add (sum) the gradients of micro-batches and
-                                  replicas. (mean, sum; default mean)
     --base-learning-rate X        Learning rate at the end of the warm-up. (default 2e-05)
     --lr-schedule NAME            Decay of the learning rate after the warm-up: polynomial_decay and
                                   cosine_decay fall to 1e-7 at the end of the run, natural_exponential
@@ -219,9 +217,8 @@ All options of BERT.
     --use-nvlamb                  lamb: divide gradients by their global norm if it is above 1.
     --use-mpclip                  lamb: first limit the global norm of gradients to the number of
                                   replicas.
-    --loss-scaling X              Factor of the loss that keeps small gradients within the range of
-                                  IEEE half. bf16 and f32 do not need it; a power of two changes no
-                                  weight. (default 1)
+    --reduction-type NAME         Average (mean) or add (sum) the gradients of micro-batches and
+                                  replicas. (mean, sum; default mean)
     --loss-scaling-by-step TEXT   First step and loss scaling of each part of the run, instead of
                                   --loss-scaling: {"0": 512, "1000": 1024}. Updates divide gradients
                                   by the factor.
@@ -232,6 +229,9 @@ All options of BERT.
                                   learning rate always has 32 bits)
     --weight-norm-clip X          lamb: upper bound of a weight's norm. (default 0; changes nothing:
                                   the original programs never read it)
+    --loss-scaling X              Factor of the loss that keeps small gradients within the range of
+                                  IEEE half. bf16 and f32 do not need it; a power of two changes no
+                                  weight. (default 1)
     --glue-dropout-prob X         Dropout rate of the pooled output, before the layer of classes.
                                   (default 0.1; changes nothing: pretraining has no such layer)
     --pipeline-stages TEXT        Functions of each pipeline stage: [["emb", "pos"], ["hid", "hid"],
@@ -334,9 +334,6 @@ All options of BERT.
                                   IPUs only)
     --variable-offloading [true|false]
                                   Keep the optimiser's state off the chip. (steers IPUs only)
-    --available-memory-proportion X ...
-                                  Share of each tile's memory for temporary data of matrix products:
-                                  one value, or one per device. (default 0.23; steers IPUs only)
     --partials-type NAME          Type in which matrix products of halves are accumulated. (half,
                                   float; default half; steers IPUs only)
     --max-reduce-scatter-buffer-size N
@@ -359,6 +356,9 @@ All options of BERT.
     --profile-dir TEXT            Folder of profiles. (default ./; steers IPUs only)
     --progress-bar NAME           Progress of the compilation. (auto, true, false; default auto;
                                   steers IPUs only)
+    --available-memory-proportion X ...
+                                  Share of each tile's memory for temporary data of matrix products:
+                                  one value, or one per device. (default 0.23; steers IPUs only)
   
   Long options may be shortened while they stay unambiguous; every boolean has a --no- form.
   $ cnntrain train --task text-classification --help-all
@@ -370,8 +370,10 @@ All options of BERT.
   DIR is a data folder, RUN the folder of a run.
   
   Main:
+    --config TEXT                 Named configuration whose values replace the defaults; an unknown
+                                  name prints all names.
     --restore-path PATH           Run folder to resume (train, restore); checkpoint file or folder to
-                                  evaluate (validation).
+                                  evaluate (validation). (also --restore-dir)
     --help                        Print the main options; --help NAME prints the option or group NAME.
                                   (also -h)
     --wandb-id TEXT               Weights & Biases run to continue, for a run started with --wandb.
@@ -379,8 +381,8 @@ All options of BERT.
   This program:
     --help-all                    Print all options.
     --task NAME                   Task to run. --task NAME --help lists the options of another task.
-                                  (image-classification, pretraining, text-classification; default
-                                  text-classification)
+                                  (image-classification, pretraining, text-classification,
+                                  question-answering; default text-classification)
     --backend NAME                Backend: cpu, ref (plain loops in double precision, for checking) or
                                   ipu (Poplar's API on an emulator of IPUs, for checking). (cpu, ref,
                                   ipu; default cpu)
@@ -392,7 +394,8 @@ All options of BERT.
                                   --threads. (steers --backend cpu only)
     --input-threads N             Threads that prepare samples; 0: chosen automatically. (default 0)
     --no-stop-on-nan              Continue after a loss that is not finite.
-    --keep-ckpts N                Number of newest checkpoints to keep; 0: all. (default 0)
+    --keep-ckpts N                Number of newest checkpoints to keep; 0: all. (default 0; also
+                                  --max-to-keep)
     --checkpoint-dtype NAME       Element type of 16-bit variables in checkpoints. stored: their own,
                                   bfloat16. f32: float32, for programs without bfloat16. A resumed run
                                   has the same losses with both. (stored, f32; default stored)
@@ -476,6 +479,12 @@ All options of BERT.
                                   --validation-fraction is.
     --validation-fraction X       Share of each class in --data-dir that is held out for validation,
                                   the same in every run; without --validation-file. (default 0.1)
+    --text-column TEXT            Name of the column of texts in the header line (default: the usual
+                                  names).
+    --pair-column TEXT            Name of the column of second texts; samples are then pairs.
+    --label-column TEXT           Name of the column of labels.
+    --seq-length N                Length S of the sequences; longer texts lose their last tokens.
+                                  (default 128 tokens)
     --vocab-file PATH             Vocabulary of the WordPiece tokeniser: one word piece per line, or a
                                   tokenizer.json (default: the vocab.txt or tokenizer.json next to
                                   --init-checkpoint).
@@ -487,16 +496,10 @@ All options of BERT.
                                   original programs do; --no- keeps each as one token, as transformers
                                   does (default: --no- where a config.json, tokenizer.json or
                                   tokenizer_config.json lies next to the vocabulary).
-    --text-column TEXT            Name of the column of texts in the header line (default: the usual
-                                  names).
-    --pair-column TEXT            Name of the column of second texts; samples are then pairs.
-    --label-column TEXT           Name of the column of labels.
-    --seq-length N                Length S of the sequences; longer texts lose their last tokens.
-                                  (default 128 tokens)
   
   Training:
-    --micro-batch-size N          Texts per forward and backward pass of a replica. (default 32 texts;
-                                  also --batch-size)
+    --micro-batch-size N          Samples per forward and backward pass of a replica. (default 32
+                                  samples; also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth)
@@ -504,10 +507,10 @@ All options of BERT.
                                   --epoch)
     --iterations N                Length of the run in weight updates, instead of --epochs; inference:
                                   number of batches to measure. (iterations; also --num-train-steps)
-    --init-checkpoint PATH        Checkpoint to start from: of pretraining, of an earlier
-                                  classification, or in Hugging Face's layout. Sizes come from
-                                  arguments.json or config.json in its folder; a head with other
-                                  classes is initialised anew. (also --init-path)
+    --init-checkpoint PATH        Checkpoint to start from: of pretraining, of an earlier run of this
+                                  task, or in Hugging Face's layout. Sizes come from arguments.json or
+                                  config.json in its folder; a head that the checkpoint lacks, or has
+                                  for other classes, is drawn anew. (also --init-path)
     --variable-filter TEXT ...    Train only variables whose names contain one of these. (default
                                   none)
     --glue-dropout-prob X         Dropout rate of the pooled output, before the layer of classes.
@@ -528,7 +531,8 @@ All options of BERT.
     --max-cross-replica-buffer-size N
                                   Size of the gradient buckets that processes, or replicas on IPUs,
                                   sum in one operation. Processes send buckets while the backward pass
-                                  continues. (default 10485760 bytes; steers --backend cpu or ipu
+                                  continues. (default 10485760 bytes; also
+                                  --max-cross-replica-sum-buffer-size; steers --backend cpu or ipu
                                   only)
     --no-comm-overlap             Sum gradients over the processes after the backward pass instead of
                                   during it. Results do not depend on it. (steers --backend cpu only)
@@ -568,7 +572,7 @@ All options of BERT.
     --epochs-per-sync X           Epochs between broadcasts of the weights, under poprun. (default 0
                                   epochs)
     --rts                         Split the optimiser's state and its update over the processes, or
-                                  over the replicas on IPUs.
+                                  over the replicas on IPUs. (also --replicated-tensor-sharding)
   
   Last layer from features:
     --head-only                   Evaluate the network up to its last layer once for each sample,
@@ -653,7 +657,7 @@ All options of BERT.
   
   Logging:
     --log-dir TEXT                Folder in which run folders are created; evaluations have one if
-                                  this or --logs-path is given. (default ./logs/)
+                                  this or --logs-path is given. (default ./logs/; also --save-path)
     --logs-path TEXT              Path of the run folder.
     --overwrite                   Remove the run in --logs-path, except for files that a user has
                                   named, and start a new one there; inference: replace a file of
@@ -664,14 +668,77 @@ All options of BERT.
                                   (default 500 iterations)
     --no-logs                     Create no run folder; checkpoints are written under /tmp.
     --log-all-instances [true|false]
-                                  Every process writes logs, to its own run folder.
+                                  Every process writes logs, to its own run folder. (also
+                                  --log-all-workers)
     --no-tensorboard              Write no TensorBoard event files to the run folder.
     --wandb                       Log to Weights & Biases through the installed wandb client (pip
                                   install wandb).
     --wandb-project TEXT          Weights & Biases project. (default text-classification)
     --profile                     Measure --profile-steps weight updates of the training and write
                                   where their time goes to the run folder. `cnntrain profile` measures
-                                  any line without a run. (steers --backend cpu only)
+                                  any line without a run. (also --execution-profile; steers --backend
+                                  cpu only)
+  
+  Original programs:
+    --phases                      Run the phases that the line names and no others, as the original
+                                  programs do.
+    --do-training [true|false]    Train; of several phases the first.
+    --do-evaluation [true|false]  Evaluate the trained weights, or without --do-training those of
+                                  --init-checkpoint.
+    --do-predict [true|false]     Predict with the same weights.
+    --output-dir PATH             Folder of the results of these phases (default: that of the
+                                  weights). (default none)
+    --steps-per-logs N            Updates between log lines, instead of --logs-per-epoch and
+                                  --log-freq; 0: only the first line.
+    --steps-per-ckpts N           Updates between checkpoints, instead of --ckpts-per-epoch; 0: only
+                                  the last one.
+    --steps-per-tensorboard N     An option of the original programs. (default 0; changes nothing:
+                                  there are no histograms)
+    --parallel-io-threads N       An option of the original programs. (default 4; changes nothing:
+                                  --input-threads sets their number)
+    --verbose-logging [true|false]
+                                  An option of the original programs. (changes nothing: there are no
+                                  further messages)
+    --wandb-name TEXT             An option of the original programs. (changes nothing: the name is
+                                  that of the run's folder)
+    --save-optimiser-to-checkpoint [true|false]
+                                  An option of the original programs. (changes nothing: a run cannot
+                                  be resumed without)
+    --restore-optimiser-from-checkpoint [true|false]
+                                  An option of the original programs. (changes nothing: the original
+                                  programs never read it)
+    --max-predictions-per-seq N   An option of the original programs. (default 20; changes nothing:
+                                  only pretraining reads it)
+    --duplicate-factor X          An option of the original programs. (default 5; changes nothing:
+                                  only pretraining reads it)
+    --static-mask [true|false]    An option of the original programs. (changes nothing: only
+                                  pretraining reads it)
+    --use-cls-layer [true|false]  An option of the original programs. (changes nothing: only
+                                  pretraining reads it)
+    --use-prediction-bias [true|false]
+                                  An option of the original programs. (changes nothing: only
+                                  pretraining reads it)
+    --disable-acc [true|false]    An option of the original programs. (changes nothing: only
+                                  pretraining reads it)
+    --fp-exceptions [true|false]  An option of the original programs. (changes nothing: --stop-on-nan
+                                  ends a run that diverges)
+    --reduction-type NAME         Average (mean) or add (sum) the gradients of micro-batches and
+                                  replicas. (mean, sum; default mean)
+    --loss-scaling-by-step TEXT   First step and loss scaling of each part of the run, instead of
+                                  --loss-scaling: {"0": 512, "1000": 1024}. Updates divide gradients
+                                  by the factor.
+    --increase-optimiser-precision
+                                  lamb: compute the last product of the update in 32 bits. (changes
+                                  nothing: updates are always computed in 32 bits)
+    --use-lr-fp32                 lamb: keep the learning rate in 32 bits. (changes nothing: the
+                                  learning rate always has 32 bits)
+    --weight-norm-clip X          lamb: upper bound of a weight's norm. (default 0; changes nothing:
+                                  the original programs never read it)
+    --pipeline-stages TEXT        Functions of each pipeline stage: [["emb", "pos"], ["hid", "hid"],
+                                  ["mlm", "nsp"]] (default: one stage). All stages run in this
+                                  process, in parallel with --lanes. Results are the same.
+    --device-mapping N ...        Device of each stage. Stages that share the table of words have the
+                                  same device.
   
   IPU:
     --matmul-serialize-factor N   Slices of the products with the table of words that predict words,
@@ -683,5 +750,29 @@ All options of BERT.
                                   Share of each tile's memory for temporary data of convolutions and
                                   matrix products: one value, or two per pipeline device, of its
                                   forward and of its backward pass. (steers IPUs only)
+    --variable-offloading [true|false]
+                                  Keep the optimiser's state off the chip. (steers IPUs only)
+    --partials-type NAME          Type in which matrix products of halves are accumulated. (half,
+                                  float; default half; steers IPUs only)
+    --max-reduce-scatter-buffer-size N
+                                  Buffer that merges reduce-scatters. (default 0 bytes; steers IPUs
+                                  only)
+    --scheduler NAME              Order of operations in the compiled program. (CHOOSE_BEST,
+                                  CLUSTERING, POST_ORDER, LOOK_AHEAD, SHORTEST_PATH; default
+                                  CLUSTERING; steers IPUs only)
+    --recomputation-mode NAME     Order of recomputation and backward pass. (Auto,
+                                  RecomputeThenBackpropagate, RecomputeAndBackpropagateInterleaved;
+                                  default RecomputeAndBackpropagateInterleaved; steers IPUs only)
+    --no-outlining [true|false]   Do not share code between equal parts of the program. (steers IPUs
+                                  only)
+    --ipu-replica-identical-seed [true|false]
+                                  All replicas round stochastically with the same random numbers.
+                                  (steers IPUs only)
+    --sync-replicas-independently
+                                  Synchronise replicas as late as possible. (steers IPUs only)
+    --memory-profile              Write a profile of the memory. (steers IPUs only)
+    --profile-dir TEXT            Folder of profiles. (default ./; steers IPUs only)
+    --progress-bar NAME           Progress of the compilation. (auto, true, false; default auto;
+                                  steers IPUs only)
   
   Long options may be shortened while they stay unambiguous; every boolean has a --no- form.

@@ -33,8 +33,8 @@ All options of training, validation, inference and restore.
                                   (default 0)
     --help-all                    Print all options.
     --task NAME                   Task to run. --task NAME --help lists the options of another task.
-                                  (image-classification, pretraining, text-classification; default
-                                  image-classification)
+                                  (image-classification, pretraining, text-classification,
+                                  question-answering; default image-classification)
     --backend NAME                Backend: cpu, ref (plain loops in double precision, for checking) or
                                   ipu (Poplar's API on an emulator of IPUs, for checking). (cpu, ref,
                                   ipu; default cpu)
@@ -609,8 +609,8 @@ All options of training, validation, inference and restore.
                                   (default 0)
     --help-all                    Print all options.
     --task NAME                   Task to run. --task NAME --help lists the options of another task.
-                                  (image-classification, pretraining, text-classification; default
-                                  image-classification)
+                                  (image-classification, pretraining, text-classification,
+                                  question-answering; default image-classification)
     --backend NAME                Backend: cpu, ref (plain loops in double precision, for checking) or
                                   ipu (Poplar's API on an emulator of IPUs, for checking). (cpu, ref,
                                   ipu; default cpu)
@@ -1024,8 +1024,8 @@ All options of training, validation, inference and restore.
                                   (default 0)
     --help-all                    Print all options.
     --task NAME                   Task to run. --task NAME --help lists the options of another task.
-                                  (image-classification, pretraining, text-classification; default
-                                  image-classification)
+                                  (image-classification, pretraining, text-classification,
+                                  question-answering; default image-classification)
     --backend NAME                Backend: cpu, ref (plain loops in double precision, for checking) or
                                   ipu (Poplar's API on an emulator of IPUs, for checking). (cpu, ref,
                                   ipu; default cpu)

@@ -7,7 +7,7 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py)
+    train          train a network (also train.py, run_squad.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
     inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
@@ -32,9 +32,9 @@ What each command's short help prints.
   
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
-  weights, validation, resuming, pretraining, text-classification, features, precision,
-  reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run, profile, limits,
-  differences.
+  weights, validation, resuming, pretraining, text-classification, question-answering, features,
+  precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run,
+  profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --help
   usage: cnntrain <command> [options]
@@ -42,7 +42,7 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py)
+    train          train a network (also train.py, run_squad.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
     inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
@@ -67,9 +67,9 @@ What each command's short help prints.
   
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
-  weights, validation, resuming, pretraining, text-classification, features, precision,
-  reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run, profile, limits,
-  differences.
+  weights, validation, resuming, pretraining, text-classification, question-answering, features,
+  precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run,
+  profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --version
   cnntrain VERSION
@@ -99,7 +99,8 @@ What each command's short help prints.
   Main options:
     --model NAME                  Model family (resnet, resnext, efficientnet)
     --config TEXT                 Named configuration whose values replace the defaults
-    --task NAME                   Task to run (image-classification, pretraining, text-classification)
+    --task NAME                   Task to run (image-classification, pretraining, text-classification,
+                                  question-answering)
     --threads N                   Compute threads; 0: one for every core that the process may use
     --freeze TEXT ...             Regular expressions (RE2) of variables that are not trained
     --dry-run                     Print the resolved run
@@ -490,7 +491,7 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py)
+    train          train a network (also train.py, run_squad.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
     inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
@@ -520,6 +521,7 @@ What each command's short help prints.
     resuming       stopping a run and resuming it exactly
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
     text-classification BERT that classifies texts: files, start, validation, limits
+    question-answering BERT that answers questions on texts: files, results, run_squad.py
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
     reproducibility when two runs give the same results

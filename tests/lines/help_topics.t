@@ -7,7 +7,7 @@ Each topic of help, and what is not one.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py)
+    train          train a network (also train.py, run_squad.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
     inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
@@ -37,6 +37,7 @@ Each topic of help, and what is not one.
     resuming       stopping a run and resuming it exactly
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
     text-classification BERT that classifies texts: files, start, validation, limits
+    question-answering BERT that answers questions on texts: files, results, run_squad.py
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
     reproducibility when two runs give the same results
@@ -846,7 +847,7 @@ Each topic of help, and what is not one.
     whole numbers                    a range for each option; the error for a wrong value states it
   
   Not available
-    GroupBERT, question answering with BERT
+    GroupBERT
     TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
     compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
     arithmetic-coded JPEG files (damage in them cannot be detected)
@@ -903,6 +904,10 @@ Each topic of help, and what is not one.
                      after the spatial convolutions, like the programs it follows. It excludes LARS.
     Accuracies       pretrain prints mlm_acc and nsp_acc as fractions followed by a %, as its
                      original does: programs parse the line. 0.50000 % means a half.
+    Questions        run_squad.py saves a checkpoint under the number of updates done, predicts every
+                     feature once, evaluates against --predict-file without a network, and makes the
+                     features of its cache anew when a file or a setting differs. Its learning rate
+                     follows the updates. Answers to questions whose context has no tokens are empty.
     Unicode          dataset bert splits and strips characters by the Unicode version of the library
                      utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                      the original's Python did not know yet may become other tokens.
@@ -921,6 +926,7 @@ Each topic of help, and what is not one.
     data-folders   data sets, own photographs, indexes, damaged images
     screen         what a run prints: terminals, pipes, --quiet, --log-format json
     recipe         the large-batch ResNet-50 programs
+    differences    where results differ from the original programs
   Options:
     --base-learning-rate-exponent N of the learning rate 2^N x global batch; without it, the model's [train, validation, inference]
     --abs-learning-rate The learning rate itself; overrides the exponent [train, validation, inference]
@@ -937,11 +943,11 @@ Each topic of help, and what is not one.
     --warmup       Steps in which the learning rate rises from 0 (default 0.1) [train, validation, inference, pretrain]
     --lr-schedule-by-step custom [train, validation, inference, pretrain]
     --decay-steps  natural_exponential (default 1) [train, validation, inference, pretrain]
+    --use-lr-fp32  lamb: keep the learning rate in 32 bits [train, restore, pretrain]
     --device-iterations Weight updates per host step (default 1) [pretrain]
     --lr-schedule  Decay of the learning rate after the warm-up (custom, natural_exponential, polynomial_decay, cosine_decay, polynomial, exponential) [pretrain]
-    --use-lr-fp32  lamb: keep the learning rate in 32 bits [pretrain]
   Other programs' --learning-rate: --abs-learning-rate
   Other programs' --learning-rate: --base-learning-rate
   $ cnntrain help nothing-like-that
-  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification features precision reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
+  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification question-answering features precision reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
   [2]

@@ -165,3 +165,137 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   Left out: 40 optimiser slots
   $ grep num_attention_heads hf/config.json
     "num_attention_heads": 4,
+
+Questions on texts: training, answers, evaluation; the phases of the original program. The answers of so little
+training differ between processors.
+
+  $ answers() { sed -E "s/ -> .*/ -> ANSWER/"; }
+  $ cp "$CNNTRAIN_SOURCE"/tests/data/squad/squad-v1.1.json questions.json
+  $ cp "$CNNTRAIN_SOURCE"/tests/data/squad/squad-v2.0.json questions2.json
+  $ cp "$CNNTRAIN_SOURCE"/tests/data/bert/vocab.txt words.txt
+  $ cnntrain train --task question-answering --data-dir questions.json --validation-file questions.json --vocab-file words.txt --vocab-size 1000 --hidden-size 64 --num-hidden-layers 2 --num-attention-heads 2 --intermediate-size 128 --max-position-embeddings 64 --seq-length 32 --doc-stride 8 --max-query-length 6 --epochs 2 --base-learning-rate 1e-3 --seed 1 --precision 32 --logs-path asked | body
+  
+  Compilation time: TIME.
+  Saved initial checkpoint to asked/ckpt-0
+  step: 1, iteration: 1, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 2, iteration: 2, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 3, iteration: 3, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to asked/ckpt-3 in TIMEs
+  step: 4, iteration: 4, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 5, iteration: 5, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 6, iteration: 6, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 7, iteration: 7, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to asked/ckpt-7 in TIMEs
+  Training loop completed in TIMEs.
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-3] (iteration: 3, epoch: N, throughput: RATE samples/sec, time: TIME)
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-7] (iteration: 7, epoch: N, throughput: RATE samples/sec, time: TIME)
+  Time to train: TIMEs.
+  $ cnntrain inference --restore-path asked --data-dir questions.json --logs-path answers | body | answers
+  What sat on the mat? -> ANSWER
+  Who ran over the road? -> ANSWER
+  cat bird dog tree road mat the a hello world -> ANSWER
+  walk? -> ANSWER
+  the dog? -> ANSWER
+  x -> ANSWER
+  z y x ? ? ? ! -> ANSWER
+  Inference [ckpt-7]: 28 features, throughput: RATE samples/sec
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N
+  Saved predictions to answers/predictions.csv
+  Saved answers/predictions.json
+  Saved answers/best_predictions.json
+  $ ls answers
+  arguments.json
+  best_predictions.json
+  log.txt
+  predictions.csv
+  predictions.json
+  $ cnntrain validation --restore-path asked --data-dir questions.json | body
+  Compilation time: TIME.
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-0] (iteration: 0, epoch: N, throughput: RATE samples/sec, time: TIME)
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-3] (iteration: 3, epoch: N, throughput: RATE samples/sec, time: TIME)
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-7] (iteration: 7, epoch: N, throughput: RATE samples/sec, time: TIME)
+  $ cat > tiny.json <<END
+  > {"task": "SQuAD", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128,
+  >  "vocab_size": 1000, "max_position_embeddings": 64, "pipeline_stages": [["emb", "pos", "hid", "hid"], ["loc"]],
+  >  "device_mapping": [0, 1], "gradient_accumulation_count": 4, "micro_batch_size": 2, "epochs": 4, "seq_length": 24,
+  >  "doc_stride": 5, "max_query_length": 4, "base_learning_rate": 0.001, "optimizer": "adamw",
+  >  "lr_schedule": "polynomial_decay", "do_lower_case": true, "save_path": "checkpoint/squad", "seed": 7,
+  >  "init_checkpoint": "", "precision": "32", "steps_per_ckpts": 10, "steps_per_logs": 10, "tfrecord_dir": "cache",
+  >  "version_2_with_negative": true}
+  > END
+  $ cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --output-dir out | body | answers
+  
+  Memory of the stages:
+    stage 0: weights and states 2.2 MB, kept for the backward pass 261.5 kB a micro-batch, of 3 at a time, with what is sent on 807.4 kB
+    stage 1: weights and states 2.1 kB, kept for the backward pass 12.7 kB a micro-batch, of 1 at a time, with what is sent on 12.7 kB
+    activations and gradients of all stages: 1.0 MB
+  Compilation time: TIME.
+  Saved initial checkpoint to checkpoint/squad/RUN/ckpt-0
+  step: 1, iteration: 1, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 10, iteration: 10, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-10 in TIMEs
+  step: 20, iteration: 20, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-20 in TIMEs
+  step: 24, iteration: 24, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 25, iteration: 25, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-25 in TIMEs
+  Training loop completed in TIMEs.
+  [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-25.safetensors
+  Command line: cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --output-dir out
+  Processor: ...
+  Cores: 1 core; threads: 1 compute, 1 prepare input
+  Backend: cpu, oneDNN ...
+  Fastest arithmetic ...
+  
+  BERT question answering
+   2 layers, 64 wide, 2 attention heads, vocabulary of 1000
+   Sequences of 24 tokens
+  Validation
+   Batch Size: 2
+  Device
+   Precision: N
+   Arithmetic: ...
+   Half partials: False
+   Backend: cpu
+   HOST
+   DATE
+  Logging
+   Name: RUN
+   Saving to out
+  
+  {...}
+  What sat on the mat? -> ANSWER
+  Who ran over the road? -> ANSWER
+  cat bird dog tree road mat the a hello world -> ANSWER
+  walk? -> ANSWER
+  the dog? -> ANSWER
+  x -> ANSWER
+  z y x ? ? ? ! -> ANSWER
+  Inference [ckpt-25]: 50 features, throughput: RATE samples/sec
+  SQuAD 2.0 evaluation results: Exact Match: N, F1: N
+  Saved predictions to out/predictions.csv
+  Saved out/predictions.json
+  Saved out/best_predictions.json
+  Saved out/null_odds.json
+  $ ls out cache | sed -E "s/-[0-9a-f]{16}/-DIGEST/"
+  cache:
+  24_5_4_8_SQuAD20-DIGEST_eval.tfrecord
+  24_5_4_SQuAD20-DIGEST_train.tfrecord
+  eval_24_5_4_8_SQuAD20-DIGEST.metadata
+  train_24_5_4_SQuAD20-DIGEST.metadata
+  
+  out:
+  arguments.json
+  best_predictions.json
+  log.txt
+  null_odds.json
+  predictions.csv
+  predictions.json
+  $ cnntrain run_squad.py --config tiny.json --train-file questions2.json --vocab-file words.txt
+  [info] nothing to do: give --do-training, --do-evaluation or --do-predict
+  $ cnntrain run_squad.py --config tiny.json --do-predict --predict-file questions2.json --vocab-file words.txt
+  error: --do-evaluation and --do-predict without --do-training need --init-checkpoint
+  [2]
+  $ cnntrain run_squad.py --config pretrain_base_128_phase1 --do-training
+  error: SOURCE/configs/bert/pretrain_base_128_phase1.json: expected a configuration of the task SQuAD, found one of "pretraining"; run_pretraining.py, run_squad.py and run_classifier.py have their own
+  [2]

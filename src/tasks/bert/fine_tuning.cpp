@@ -245,12 +245,12 @@ std::vector<Option> original_options(const std::vector<Option>& own) {
          .bind = to<&FineTuningSettings::output_dir>()},
         {.flag = "--steps-per-logs",
          .help = "Updates between log lines, instead of --logs-per-epoch and --log-freq; 0: only the first line.",
-         .range = between(-1, kMostIterations),
-         .bind = to<&FineTuningSettings::steps_per_log>()},
+         .range = between(0, kMostIterations),
+         .bind = left_open(to<&FineTuningSettings::steps_per_log>())},
         {.flag = "--steps-per-ckpts",
          .help = "Updates between checkpoints, instead of --ckpts-per-epoch; 0: only the last one.",
-         .range = between(-1, kMostIterations),
-         .bind = to<&FineTuningSettings::steps_per_checkpoint>()},
+         .range = between(0, kMostIterations),
+         .bind = left_open(to<&FineTuningSettings::steps_per_checkpoint>())},
         without_effect("--steps-per-tensorboard", Type::integer, std::int64_t{0}, "there are no histograms"),
         without_effect("--parallel-io-threads", Type::integer, std::int64_t{4}, "--input-threads sets their number"),
         without_effect("--verbose-logging", Type::boolean_value, false, "there are no further messages"),
@@ -380,7 +380,8 @@ Violation vocabulary_given(const Resolution& run) {
 }
 
 Violation phases_have_weights(const Resolution& run) {
-    if (trains(run) || run.settings().training.init_path) return {};
+    const FineTuningSettings& own = fine_tuning_settings(run.settings());
+    if (trains(run) || run.settings().training.init_path || !(own.does_evaluation || own.does_prediction)) return {};
     return "--do-evaluation and --do-predict without --do-training need --init-checkpoint";
 }
 
