@@ -157,25 +157,6 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
     return all;
 }
 
-SampleOutputs Evaluator::outputs_of_all(const SampleOutputs& mine, std::int64_t samples) const {
-    comm::Communicator& ranks = *host_.communicator;
-    const auto count = static_cast<std::size_t>(ranks.size());
-    std::vector<float> gathered(mine.values.size() * count);
-    ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine.values)),
-                           std::as_writable_bytes(std::span(gathered)), "results of a validation");
-    // Ranks take micro-batches in turn.
-    const auto batch = static_cast<std::size_t>(loader_.micro_batch * mine.width);
-    SampleOutputs all{mine.width, std::vector<float>(gathered.size())};
-    for (std::size_t rank = 0; rank < count; ++rank) {
-        for (std::size_t i = 0; i * batch < mine.values.size(); ++i) {
-            const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.values.size() + i * batch);
-            std::copy_n(from, batch, all.values.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
-        }
-    }
-    all.values.resize(static_cast<std::size_t>(samples * mine.width));
-    return all;
-}
-
 std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
     const metrics::Unit& unit = task_.columns().unit;
     data::LoaderSettings loader = loader_;
@@ -192,7 +173,9 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
         for (const std::string& name : scorer_->score_names())
             seen.sums[name] = 0;
         const bool is_whole = !most_batches_ && !not_finite_;
-        scored_ = is_whole ? scorer_->scores(outputs_of_all(seen.outputs, stream->samples())) : Scored{};
+        scored_ = is_whole ? scorer_->scores(outputs_of_all(seen.outputs, loader.micro_batch, stream->samples(),
+                                                            *host_.communicator))
+                           : Scored{};
         for (const auto& [name, sum] : scored_.sums)
             seen.sums[name] = sum;
     }
@@ -257,6 +240,32 @@ void append_logits(backend::Executable& executable, SampleOutputs& outputs) {
     outputs.width = logits.elements() / logits.shape().at(0);
     const std::span<const float> values = logits.as<float>();
     outputs.values.insert(outputs.values.end(), values.begin(), values.end());
+}
+
+SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch, std::int64_t samples,
+                             comm::Communicator& ranks) {
+    const auto count = static_cast<std::size_t>(ranks.size());
+    std::vector<float> gathered(mine.values.size() * count);
+    ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine.values)),
+                           std::as_writable_bytes(std::span(gathered)), "results of a validation");
+    // Ranks take micro-batches in turn.
+    const auto batch = static_cast<std::size_t>(micro_batch * mine.width);
+    SampleOutputs all{mine.width, std::vector<float>(gathered.size())};
+    for (std::size_t rank = 0; rank < count; ++rank) {
+        for (std::size_t i = 0; i * batch < mine.values.size(); ++i) {
+            const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.values.size() + i * batch);
+            std::copy_n(from, batch, all.values.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
+        }
+    }
+    all.values.resize(static_cast<std::size_t>(samples * mine.width));
+    return all;
+}
+
+RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
+    RunFolder folder;
+    if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
+    folder.name = broadcast_text(*host.communicator, folder.name, "name of the run");
+    return folder;
 }
 
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,
@@ -375,14 +384,6 @@ std::vector<weights::Found> points_to_validate(const options::Settings& settings
     return points;
 }
 
-/// Rank 0 writes there; the others use the same name.
-RunFolder folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
-    RunFolder folder;
-    if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
-    folder.name = broadcast_text(*host.communicator, folder.name, "name of the run");
-    return folder;
-}
-
 /// An example row with all columns that will be written.
 metrics::Record expected_validation_row(const Task& task) {
     metrics::ValidationRow row;
@@ -404,7 +405,7 @@ int run_validation(const TaskRow& row, const options::ParseResult& arguments, co
     const auto data =
         done_by_all(*host.communicator, "data to validate on", [&] { return task.open(data::Split::validation); });
     agree_on_data({{}, data->origin()}, task.description().arithmetic, host);
-    const RunFolder folder = folder_of_all(task, arguments, host);
+    const RunFolder folder = results_folder_of_all(task, arguments, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {
         data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);

@@ -20,6 +20,7 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/reports/predictions.h"
+#include "run/run_files.h"
 
 namespace cnntrain::run {
 
@@ -75,7 +76,6 @@ private:
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
     Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
     Seen of_all(Seen mine) const;
-    SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t samples) const;
 
     const Task& task_;
     const Host& host_;
@@ -108,6 +108,13 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
 
 /// Appends the output kLogits of the last micro-batch.
 void append_logits(backend::Executable& executable, SampleOutputs& outputs);
+/// The outputs of all ranks by sample, on all ranks. `mine`: of the micro-batches of one sweep that this rank has
+/// taken, with padding. `samples`: of the sweep.
+SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch, std::int64_t samples,
+                             comm::Communicator& ranks);
+
+/// The folder of results of a run without training. Rank 0 writes there; the others use the same name.
+RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host);
 
 /// Writes Scored::files, in place of earlier ones.
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

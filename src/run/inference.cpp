@@ -20,6 +20,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "run/evaluator.h"
 #include "run/monitor.h"
+#include "run/ranks.h"
 #include "run/reports/predictions.h"
 #include "run/reports/run_report.h"
 #include "run/request_latency.h"
@@ -221,12 +222,13 @@ int answer(const Scorer& scorer, const Work& work) {
     const auto& [task, backend, arguments, host, seed] = work;
     const options::Settings& settings = arguments.settings;
     const std::unique_ptr<Samples> samples = scorer.asked();
-    data::LoaderSettings loader = loader_settings(settings, 0);
+    comm::Communicator& ranks = *host.communicator;
+    data::LoaderSettings loader = for_rank(loader_settings(settings, 0), ranks);
     loader.stop_requested = host.stop_requested;
     const std::unique_ptr<data::Stream> stream = samples->stream(loader);
     const Network network = loaded_network(work, stream->fields());
     const auto& [executable, name] = network;
-    const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
+    const RunFolder folder = results_folder_of_all(task, arguments, host);
     metrics::Observers observers = report_evaluation(task, backend, arguments, folder, stream->samples(), host);
     const PredictionsFile table = predictions_file(folder.logs, arguments);
     check_predictions_file(table, arguments, *host.files);
@@ -240,17 +242,18 @@ int answer(const Scorer& scorer, const Work& work) {
             fail_not_finite("inference [" + name + "]", *where);
         append_logits(*executable, outputs);
         ++done;
-        const double rate = static_cast<double>(outputs.samples()) / watch.seconds();
-        if (host.stop_requested && host.stop_requested()) {
+        const double rate = static_cast<double>(outputs.samples() * ranks.size()) / watch.seconds();
+        const bool stops = host.stop_requested && host.stop_requested();
+        if (ranks.size() == 1 ? stops : comm::agree(ranks, {.stop = stops}, {}).any.stop) {
             observers.on(metrics::Result{"Inference stopped by a signal; predictions are not written."});
             return kInterruptedExitCode;
         }
-        observers.on(metrics::Progress{done, 0, stream->batches_per_sweep(), rate, watch.seconds(), "batches",
-                                       unit.many, true});
+        observers.on(
+            metrics::Progress{done, 0, stream->batches_per_sweep(), rate, watch.seconds(), "batches", unit.many, true});
     }
     const double seconds = watch.seconds();
-    outputs.values.resize(static_cast<std::size_t>(stream->samples() * outputs.width));
-    const Scored scored = scorer.answers(outputs);
+    const Scored scored = scorer.answers(outputs_of_all(outputs, loader.micro_batch, stream->samples(), ranks));
+    if (!is_first(host)) return 0;
     for (const Answered& answered : scored.answers) {
         if (!answered.line.empty()) observers.on(metrics::Result{answered.line, "prediction", object_of(answered)});
     }

@@ -191,15 +191,15 @@ struct SampleOutputs {
 
 /// An answer about a subject, such as a question or a text, which is made of one sample or several.
 struct Answered {
-    std::string line;                                                // for the console
+    std::string line;                                                 // for the console
     std::vector<std::pair<std::string, options::Value>> fields = {};  // columns of the predictions file
 };
 
 /// The results of a split's outputs.
 struct Scored {
-    metrics::Sums sums = {};           // read by columns of validation
+    metrics::Sums sums = {};  // read by columns of validation
     std::vector<Answered> answers = {};
-    std::vector<std::string> lines = {};  // for the console, after the answers
+    std::vector<std::string> lines = {};                          // for the console, after the answers
     std::vector<std::pair<std::string, std::string>> files = {};  // name and text, for the folder of results
 };
 

@@ -52,7 +52,6 @@ std::vector<Option> encoder_options() {
         {bert_size_options(), with_change(layers, "--layer-norm-epsilon", [](Option& row) { row.fallback = 1e-12; })});
 }
 
-
 std::vector<Option> tokeniser_options() {
     return {
         {.flag = "--vocab-file",
@@ -166,14 +165,13 @@ std::vector<Option> own_device_options() {
 }
 
 std::vector<Option> run_logging_options(std::string_view task) {
-    return with_names(
-        with_change(
-            shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
-                    "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
-            "--wandb-project", [&](Option& row) { row.fallback = std::string(task); }),
-        {{"--log-dir", "--save-path"},
-         {"--log-all-instances", "--log-all-workers"},
-         {"--profile", "--execution-profile"}});
+    return with_names(with_change(shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix",
+                                          "--logs-per-epoch", "--log-freq", "--no-logs", "--log-all-instances",
+                                          "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
+                                  "--wandb-project", [&](Option& row) { row.fallback = std::string(task); }),
+                      {{"--log-dir", "--save-path"},
+                       {"--log-all-instances", "--log-all-workers"},
+                       {"--profile", "--execution-profile"}});
 }
 
 }  // namespace
@@ -439,7 +437,7 @@ std::vector<std::string> phase_words(const options::ParseResult& arguments, cons
     for (const options::ResolvedOption& entry : arguments.options) {
         const bool is_of_device = entry.option->group == kThisProgram && entry.option->recorded != Recorded::never;
         if (!is_of_device || entry.source != Source::command_line || key(*entry.option) == "task") continue;
-        if ((entry.option->commands & kE) != 0) 
+        if ((entry.option->commands & kE) != 0)
             words.push_back(std::string(entry.option->flag) + "=" + options::to_string(entry.value));
     }
     return words;

@@ -29,8 +29,8 @@ struct FineTuningSettings : BertTaskSettings {
     bool does_training = false;
     bool does_evaluation = false;
     bool does_prediction = false;
-    std::string output_dir = {};           // of evaluation and prediction; "": that of the weights
-    std::int64_t steps_per_log = -1;       // -1: as --logs-per-epoch and --log-freq have it
+    std::string output_dir = {};             // of evaluation and prediction; "": that of the weights
+    std::int64_t steps_per_log = -1;         // -1: as --logs-per-epoch and --log-freq have it
     std::int64_t steps_per_checkpoint = -1;  // -1: as --ckpts-per-epoch has it
 
     bool has_phases() const { return only_phases || does_training || does_evaluation || does_prediction; }
@@ -42,12 +42,12 @@ inline const FineTuningSettings& fine_tuning_settings(const options::Settings& s
 
 /// The rows in which such tasks differ.
 struct FineTuningRows {
-    std::string_view task;          // its name
-    std::string_view data_group;    // title of the group with the options of the data
-    std::vector<Option> data;       // without those of the tokeniser
-    std::int64_t micro_batch_size;  // by default
-    std::vector<Option> training;   // after those of the batch
-    std::vector<Option> head = {};  // of training the last layer alone
+    std::string_view task;              // its name
+    std::string_view data_group;        // title of the group with the options of the data
+    std::vector<Option> data;           // without those of the tokeniser
+    std::int64_t micro_batch_size;      // by default
+    std::vector<Option> training;       // after those of the batch
+    std::vector<Option> head = {};      // of training the last layer alone
     std::vector<Option> original = {};  // of the original program, beside those that all of them have
 };
 /// All options of a task, in the order of the help text.

@@ -176,8 +176,8 @@ Violation stage_order(const nn::BertSettings& model, const std::vector<std::stri
         for (const std::string& token : stage) {
             const auto place = static_cast<std::size_t>(std::ranges::find(order, token) - order.begin());
             if (place == order.size()) {
-                return "--pipeline-stages: unknown function '" + token + "'; functions: " +
-                       listed(std::vector<std::string>(order.begin(), order.end()));
+                return "--pipeline-stages: unknown function '" + token +
+                       "'; functions: " + listed(std::vector<std::string>(order.begin(), order.end()));
             }
             if (place < reached) {
                 return "--pipeline-stages: '" + token + "' follows '" + std::string(order[reached]) +

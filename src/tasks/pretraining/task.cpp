@@ -431,9 +431,10 @@ run::TaskRow pretraining_row(Command command) {
                     .options = pretraining_options,
                     .examples = pretraining_examples,
                     .alternatives = {{"validate_every", "validate_every_updates"}},
-                    .read_config = [](const std::string& config, const options::Environment& environment) {
-                        return read_bert_config(pretraining_options(), config, environment, "pretraining");
-                    },
+                    .read_config =
+                        [](const std::string& config, const options::Environment& environment) {
+                            return read_bert_config(pretraining_options(), config, environment, "pretraining");
+                        },
                     .empty_line_asks_help = true,
                     .trains = pretraining_trains,
                     .fill = fill_pretraining,

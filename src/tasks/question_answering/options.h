@@ -14,7 +14,7 @@ namespace cnntrain::tasks {
 struct AnsweringSettings : FineTuningSettings {
     data::QuestionSettings questions;  // of the training file
     data::AnswerSettings answers;
-    bool generated = false;             // made-up questions instead of files
+    bool generated = false;  // made-up questions instead of files
     std::int64_t generated_count = 1'000'000;
     std::string feature_folder = {};  // where features are written for other programs; "": nowhere
 };

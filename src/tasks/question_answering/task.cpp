@@ -137,9 +137,9 @@ QuestionAnswering::Questions QuestionAnswering::read(const std::string& file, bo
     wanted.training = training;
     Questions set = data::read_questions(wanted, run::core_budget(settings().run).input_threads);
     if (!set->left_out.empty()) {
-        log::warning(file + ": " + counted(std::ssize(set->left_out), "question") +
-                     " left out, whose answer is not the text at answer_start; the first: " +
-                     printable(set->left_out.front()));
+        log::warning(
+            file + ": " + counted(std::ssize(set->left_out), "question") +
+            " left out, whose answer is not the text at answer_start; the first: " + printable(set->left_out.front()));
     }
     if (!own().feature_folder.empty()) {
         try {
@@ -366,9 +366,10 @@ run::TaskRow question_answering_row() {
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
-                    .read_config = [](const std::string& config, const options::Environment& environment) {
-                        return read_bert_config(answering_options(), config, environment, "SQuAD");
-                    },
+                    .read_config =
+                        [](const std::string& config, const options::Environment& environment) {
+                            return read_bert_config(answering_options(), config, environment, "SQuAD");
+                        },
                     .trains = trains_in_phases,
                     .fill = fill_answering,
                     .check = check_answering,

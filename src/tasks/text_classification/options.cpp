@@ -11,10 +11,10 @@ namespace cnntrain::tasks {
 namespace {
 
 std::vector<Option> file_options() {
-    std::vector<Option> rows =
-        fine_tuning_files("TSV or CSV file with one or two texts and a label in each row; a header line names the "
-                          "columns. Inference needs no labels. See cnntrain help text-classification.",
-                          "File of the same format that is used for validation; without it, --validation-fraction is.");
+    std::vector<Option> rows = fine_tuning_files(
+        "TSV or CSV file with one or two texts and a label in each row; a header line names the "
+        "columns. Inference needs no labels. See cnntrain help text-classification.",
+        "File of the same format that is used for validation; without it, --validation-fraction is.");
     rows.push_back(changed(shared("--validation-fraction"), [](Option& row) {
         row.fallback = 0.1;
         row.help =
@@ -49,9 +49,11 @@ const OptionSet& text_options() {
     static const OptionSet options = fine_tuning_options({
         .task = "text-classification",
         .data_group = "Texts",
-        .data = concatenated({file_options(), column_options(),
-                              {fine_tuning_length(128, "Length S of the sequences; longer texts lose their last "
-                                                       "tokens.")}}),
+        .data = concatenated({file_options(),
+                              column_options(),
+                              {fine_tuning_length(128,
+                                                  "Length S of the sequences; longer texts lose their last "
+                                                  "tokens.")}}),
         .micro_batch_size = 32,
         .training = {changed(bert_classifier_dropout_option(),
                              [](Option& row) { row.bind = to<&TextSettings::head_dropout>(); })},
