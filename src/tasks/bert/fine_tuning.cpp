@@ -1,6 +1,7 @@
 #include "tasks/bert/fine_tuning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -393,12 +394,55 @@ Violation length_fits(const Resolution& run) {
 
 }  // namespace
 
-void fill_fine_tuning(Resolution& run) {
+namespace {
+
+std::int64_t marks_in(const std::string& file, std::string_view mark) {
+    if (!exists(posix_files(), file) || is_directory(posix_files(), file)) return 0;
+    const std::string text = read_text(posix_files(), file);
+    std::int64_t count = 0;
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + mark.size()))
+        ++count;
+    return count;
+}
+
+/// The rate falls with the width of a model. Few samples have small batches and many epochs, so that there are enough
+/// updates to learn; random weights need more of both. src/README.md says from which runs the numbers come.
+void choose_recipe(Resolution& run, std::int64_t samples, std::string_view unit) {
+    const FineTuningSettings& own = fine_tuning_settings(run.settings());
+    const bool pretrained = run.settings().training.init_path.has_value();
+    std::vector<std::string> chosen;
+    const auto choose = [&](std::string_view key, const Value& value) {
+        if (run.values.source(key) != Source::default_value) return;
+        run.values.set(key, value, Source::model);
+        chosen.push_back(std::string(run.values.option(key).flag) + " " + to_string(value));
+    };
+    const double narrow = std::min(1.0, 384.0 / static_cast<double>(own.model.hidden));
+    choose("base_learning_rate", (pretrained ? 1e-4 : 5e-4) * narrow);
+    choose("micro_batch_size", std::int64_t{samples < 800 ? 8 : samples < 4000 ? 16 : 32});
+    const run::TrainingSettings& training = run.settings().training;
+    if (!run.values.is_set("iterations") && !run.values.is_set("epochs")) {
+        const double batch = static_cast<double>(training.micro_batch_size * training.gradient_accumulation_count);
+        const double epochs = std::ceil((pretrained ? 600 : 3000) * batch / static_cast<double>(samples));
+        choose("epochs", pretrained ? std::clamp(epochs, 3.0, 20.0) : std::clamp(epochs, 10.0, 50.0));
+    }
+    if (chosen.empty()) return;
+    run.notices.push_back("chosen for about " + std::to_string(samples) + " " + std::string(unit) + " and " +
+                          (pretrained ? "pretrained weights, which change slowly: "
+                                      : "random weights, which need many updates at a high rate: ") +
+                          listed(chosen));
+}
+
+}  // namespace
+
+void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view unit) {
     drop_empty_texts(run, {"init_checkpoint", "restore_path", "logs_path"});
     take_recorded_model(run, posix_files());
     choose_tokeniser(run.values, posix_files());
-    if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
-        run.values.set("epochs", 3.0, Source::model);
+    if (!trains(run)) return;
+    const FineTuningSettings& own = fine_tuning_settings(run.settings());
+    if (const std::int64_t samples = own.only_phases ? 0 : marks_in(own.file, mark); samples > 0)
+        choose_recipe(run, samples, unit);
+    if (!run.values.is_set("epochs") && !run.values.is_set("iterations")) run.values.set("epochs", 3.0, Source::model);
 }
 
 void check_fine_tuning(Resolution& run, const std::string& no_data) {

@@ -61,8 +61,10 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help);
 // The steps from the values of these options to settings.
 
 /// Fills in options that are not given: those of the run whose checkpoints are read, the model of --init-checkpoint,
-/// the tokeniser that the files beside the vocabulary state, the length of the run.
-void fill_fine_tuning(Resolution& run);
+/// the tokeniser that the files beside the vocabulary state. A training also gets a rate, a batch and a length by the
+/// number of `unit`s in its file and by whether its weights are pretrained, unless the line is of an original program.
+/// `mark`: stands in the file once for each of them.
+void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view unit);
 /// Rules between these options. `no_data`: the message without a data file; "" if there need not be one.
 void check_fine_tuning(Resolution& run, const std::string& no_data);
 

@@ -87,7 +87,7 @@ const OptionSet& answering_options() {
 }
 
 void fill_answering(Resolution& run) {
-    fill_fine_tuning(run);
+    fill_fine_tuning(run, "\"question\"", "questions");
     const AnsweringSettings& own = answering_settings(run.settings());
     const bool validates = !own.validation_file.empty() && !own.has_phases();
     if (trains(run) && !validates && run.values.source("validation") == Source::default_value)

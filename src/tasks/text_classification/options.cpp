@@ -62,6 +62,10 @@ const OptionSet& text_options() {
     return options;
 }
 
+void fill_text_options(Resolution& run) {
+    fill_fine_tuning(run, "\n", "texts");
+}
+
 void check_text_options(Resolution& run) {
     check_fine_tuning(run, "no texts: give --data-dir, a TSV or CSV file of texts and labels");
 }

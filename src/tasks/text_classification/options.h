@@ -26,6 +26,7 @@ const OptionSet& text_options();
 
 // The steps from the values of text classification's options to its settings.
 
+void fill_text_options(Resolution& run);
 /// Rules between options.
 void check_text_options(Resolution& run);
 /// Sets members that depend on several options.

@@ -318,7 +318,7 @@ run::TaskRow text_classification_row() {
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
-                    .fill = fill_fine_tuning,
+                    .fill = fill_text_options,
                     .check = check_text_options,
                     .settings = [] { return TaskSettings(TextSettings{}); },
                     .complete = complete_text_settings},
