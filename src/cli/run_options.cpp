@@ -237,8 +237,16 @@ int resnet_eval_command(const Invocation& invocation) {
 
 int task_command(options::Command command, const Invocation& invocation) {
     Invocation line = invocation;
-    if (script_of(invocation) == "run_squad.py")
-        line.arguments.insert(line.arguments.begin(), {"--task", "question-answering", "--phases"});
+    const std::string script = script_of(invocation);
+    const auto put_first = [&](std::initializer_list<std::string> words) {
+        line.arguments.insert(line.arguments.begin(), words);
+    };
+    if (script == "run_squad.py") put_first({"--task", "question-answering", "--phases"});
+    if (script == "run_squad_runtime.py") {
+        const auto counts = [](const std::string& word) { return word.starts_with("--num-iter"); };
+        if (std::ranges::none_of(line.arguments, counts)) put_first({"--num-iter", "1000"});
+        put_first({"--task", "question-answering"});
+    }
     return parse_and_run(command, line, tasks::run);
 }
 

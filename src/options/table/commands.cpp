@@ -21,7 +21,35 @@ constexpr Absent kMissingScripts[] = {
     {"run_classifier.py",
      "GLUE fine-tuning is not part of cnntrain; texts are classified by cnntrain train --task text-classification "
      "--data-dir FILE.tsv --init-checkpoint CKPT"},
-    {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
+    {"download_glue.py",
+     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name a file with "
+     "--data-dir"},
+    {"wiki_preprocess.py",
+     "cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line "
+     "between documents; other programs extract them from Wikipedia's dump"},
+    {"evaluate_squad.py",
+     "cnntrain validation --restore-path RUN --data-dir dev-v1.1.json evaluates a network, and so does cnntrain "
+     "run_squad.py --do-predict --do-evaluation"},
+    {"fine_tune_squad.sh",
+     "type its line: cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict "
+     "--do-evaluation --train-file F --predict-file F --vocab-file V --init-checkpoint CKPT"},
+    {"fine_tune_glue.sh", "type its line, of run_classifier.py"},
+    {"fine_tune_GroupBERT_glue.sh", "type its line, of run_classifier.py"},
+    {"pretrain.sh",
+     "type its two lines: cnntrain pretrain --config pretrain_large_128_phase1 --train-file F, then --config "
+     "pretrain_large_384_phase2 --init-checkpoint RUN/ckpt-7031"},
+    {"pretrain_and_finetune_BERT.sh", "type its lines: two of cnntrain pretrain, one of cnntrain run_squad.py"},
+    {"pretrain_distributed.sh",
+     "type its lines with poprun: cnntrain poprun --num-instances N --num-replicas N cnntrain pretrain --config ..."},
+    {"upload_run.py", "--wandb on the line of a training reports the run while it trains"},
+    {"run_and_time.sh",
+     "type its line: cnntrain train --mlperf-logging --config resnet50_mlperf_pod16_lars --data-dir DIR"},
+    {"run_benchmark.py", "cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100"},
+    {"export_for_serving.py", "cnntrain convert RUN --to onnx writes a network for servers"},
+    {"get_weights.py",
+     "it downloads weights; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow"},
+    {"benchmark.py", "cnntrain train --synthetic-data --iterations 100 measures a network on made-up data"},
+    {"resnet.py", "cnntrain train --synthetic-data --model-size 50 --iterations 100 measures it on made-up data"},
 };
 
 constexpr Absent kMissingParts[] = {
@@ -50,7 +78,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::restore, "restore", {"restore.py"}, "resume a run from its folder"},
         {Command::inference,
          "inference",
-         {"inference_embedded.py"},
+         {"inference_embedded.py", "run_squad_runtime.py"},
          "measure latency and throughput, or find the classes of samples"},
         {Command::pretrain, "pretrain", {"run_pretraining.py"}, "BERT pretraining"},
         {Command::average, "average", {"weight_avg.py"}, "average checkpoints"},

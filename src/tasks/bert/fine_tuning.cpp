@@ -96,7 +96,7 @@ std::vector<Option> own_batch_options(std::int64_t micro_batch_size) {
                     row.help =
                         "Length of the run in weight updates, instead of --epochs; inference: number of batches to "
                         "measure.";
-                    row.aliases = {{"--num-train-steps"}};
+                    row.aliases = {{"--num-train-steps"}, {"--num-iter"}};
                 }),
         changed(shared("--init-path"),
                 [](Option& row) {
@@ -250,6 +250,8 @@ std::vector<Option> original_options(const std::vector<Option>& own) {
          .help = "Updates between checkpoints, instead of --ckpts-per-epoch; 0: only the last one.",
          .range = between(0, kMostIterations),
          .bind = left_open(to<&FineTuningSettings::steps_per_checkpoint>())},
+        without_effect("--embedded-runtime", Type::boolean_value, false, "requests always run that way"),
+        without_effect("--dump-raw-timings", Type::boolean_value, false, "the original program never read it"),
         without_effect("--steps-per-tensorboard", Type::integer, std::int64_t{0}, "there are no histograms"),
         without_effect("--parallel-io-threads", Type::integer, std::int64_t{4}, "--input-threads sets their number"),
         without_effect("--verbose-logging", Type::boolean_value, false, "there are no further messages"),
@@ -267,7 +269,7 @@ std::vector<Option> original_options(const std::vector<Option>& own) {
     };
     rows = concatenated({rows, own, original_training_options(), original_stage_options(), original_ipu_options()});
     for (Option& row : rows)
-        row.commands = kT | kR;
+        row.commands = kT | kE | kR;
     return rows;
 }
 

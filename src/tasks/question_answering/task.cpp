@@ -126,7 +126,12 @@ std::string QuestionAnswering::printed(const run::PrintedRow& row) const {
             std::string(version()).c_str(), now.results.at(0), now.results.at(1), now.name.c_str(),
             static_cast<long long>(now.iteration), now.epoch, now.samples_per_second, now.val_time);
     }
-    return bert_line(*std::get<const metrics::InferenceRow*>(row));
+    const metrics::InferenceRow& now = *std::get<const metrics::InferenceRow*>(row);
+    return formatted(
+        "batch size: %4lld, latency avg: %6f ms, latency 99p: %6.4f ms, latency 99p9: %6.4g ms, throughput: %6.3f "
+        "samples/sec, ",
+        static_cast<long long>(settings().training.micro_batch_size), now.latencies.mean, now.latencies.p99,
+        now.latencies.p99_9, now.samples_per_second);
 }
 
 QuestionAnswering::Questions QuestionAnswering::read(const std::string& file, bool training) const {
