@@ -487,7 +487,6 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  GroupBERT
   TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
   compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
   arithmetic-coded JPEG files (damage in them cannot be detected)

@@ -62,5 +62,13 @@ TEST(IpuAgreesWithRef, OnTinyBertWithDropoutAndLamb) {
     expect_agreement(result_of(BertNet(line + "ipu")), result_of(BertNet(line + "ref")));
 }
 
+TEST(IpuAgreesWithRef, OnTinyGroupBert) {
+    const std::string line =
+        "--groupbert --no-static-mask --precision 32 --micro-batch-size 2 --gradient-accumulation-count 2 --backend ";
+    const Result ref = result_of(BertNet(line + "ref"));
+    expect_agreement(result_of(BertNet(line + "ipu")), ref);
+    expect_agreement(result_of(BertNet(line + "cpu")), ref);
+}
+
 }  // namespace
 }  // namespace cnntrain::run::testing

@@ -304,7 +304,8 @@ TEST(ShippedSpec, NamesOfWhatIsNotPartOfItAreRefusedWithTheOthers) {
     const auto message = [&](const std::string& name) {
         return message_of(ErrorKind::unsupported, [&] { select(spec, {name}, false); });
     };
-    EXPECT_THAT(message("tf1_groupbert_base_pretrain_real_pod16"), HasSubstr("tf1_bert_large_pretrain_real_pod16"));
+    EXPECT_THAT(message("tf1_groupbert_squad_base_finetune_real_pod4_conv"),
+                HasSubstr("tf1_bert_large_pretrain_real_pod16"));
     EXPECT_THAT(message("tf1_bert_squad_large_train_real_pod16"), HasSubstr("fine-tuning"));
     EXPECT_THAT(message("tf1_glue_base_train_real_pod16"), HasSubstr("GLUE"));
 }

@@ -101,6 +101,59 @@ TEST(Bert, FlopsOfASequence) {
     EXPECT_NEAR(giga(tiny(), 128, 20), 0.2731, 5e-5);
 }
 
+BertSettings grouped(BertSettings settings) {
+    settings.groupbert = settings.projection_bias = settings.cls_layer = settings.prediction_bias = true;
+    return settings;
+}
+
+BertRequest plain_request(const BertSettings& model) {
+    BertRequest result = request(model);
+    result.input.static_mask = false;
+    return result;
+}
+
+TEST(GroupBert, ParameterCounts) {
+    BertSettings of_base = grouped(base());
+    of_base.qkv_bias = true;
+    const graph::Graph graph = training(plain_request(of_base));
+    EXPECT_EQ(parameter_count(graph), 160'729'794);
+    EXPECT_EQ(count_of(graph, "layer_3/"), 11'314'176);
+    EXPECT_EQ(graph.desc(graph.find("bert/encoder/layer_0/convolution/dwconv/weight").value()).shape,
+              (Shape{7, 16, 768}));
+    EXPECT_TRUE(graph.find("LayerNorm/gamma"));
+    BertSettings of_large = grouped(large());
+    of_large.vocabulary = 30528;
+    EXPECT_EQ(parameter_count(training(plain_request(of_large))), 515'467'074);
+    BertSettings of_tiny = grouped(tiny());
+    of_tiny.qkv_bias = true;
+    EXPECT_EQ(parameter_count(training(plain_request(of_tiny))), 4'679'874);
+}
+
+TEST(GroupBert, TheGraphsProductsAreTheFormulas) {
+    for (const std::int64_t groups : {1, 4}) {
+        BertSettings settings = grouped(tiny());
+        settings.projection_groups = groups;
+        const graph::Graph graph = training(plain_request(settings));
+        double products = 0;
+        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+            const OpKind kind = graph.node({i}).kind;
+            if (kind == OpKind::dense || kind == OpKind::conv2d) products += graph.node_flops({i});
+        }
+        const double scores = static_cast<double>(settings.layers * settings.hidden) * 4 * 128 * 128;
+        EXPECT_DOUBLE_EQ(products + scores, bert_forward_flops(settings, 128, 20));
+    }
+}
+
+TEST(GroupBert, RefusesOtherLayoutsAndUnevenGroups) {
+    const auto message = [](const BertRequest& wrong) {
+        return message_of(ErrorKind::usage, [&] { training(wrong); });
+    };
+    EXPECT_THAT(message(request(grouped(tiny()))), testing::HasSubstr("--static-mask"));
+    BertSettings uneven = grouped(tiny());
+    uneven.convolution_group = 48;
+    EXPECT_THAT(message(plain_request(uneven)), testing::HasSubstr("--groupbert-conv-group-size 48"));
+}
+
 TEST(Bert, TheGraphsProductsAreTheFormulas) {
     BertSettings settings = tiny();
     settings.cls_layer = true;

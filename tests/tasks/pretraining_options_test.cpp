@@ -305,8 +305,27 @@ constexpr Derived kDerived[] = {
     {"tiny_128_lamb", 3, 1, 12, 1000},
 };
 
+constexpr Derived kOfGroupBert[] = {
+    {"base_groupbert_128", 5, 4, 65520, 7032},
+    {"base_groupbert_128_POD64", 5, 16, 64800, 7111},
+    {"base_groupbert_128_adam", 5, 2, 480, 833334},
+    {"base_groupbert_384", 5, 4, 32800, 1355},
+    {"base_groupbert_384_POD64", 5, 16, 32640, 1362},
+    {"base_groupbert_384_adam", 5, 2, 480, 207506},
+    {"large_groupbert_128_adam", 5, 2, 960, 416667},
+    {"medium_groupbert_128_adam", 5, 2, 960, 416667},
+    {"medium_groupbert_384_adam", 5, 2, 960, 103753},
+    {"mini_groupbert_128_adam", 4, 1, 520, 1000},
+    {"tiny_groupbert_128", 3, 1, 516, 7032},
+    {"large_groupbert_128_adam_8IPU", 9, 1, 1008, 446429},
+    {"large_groupbert_384_adam_8IPU", 9, 1, 1008, 446429},
+};
+
+constexpr std::size_t kOfFineTuning = 9;
+
 TEST(PretrainingConfigs, HaveTheDocumentedSizes) {
-    EXPECT_EQ(tasks::bert_config_names(test_environment().config_folders).size(), std::size(kDerived));
+    EXPECT_EQ(tasks::bert_config_names(test_environment().config_folders).size(),
+              std::size(kDerived) + std::size(kOfGroupBert) + kOfFineTuning);
     for (const Derived& expected : kDerived) {
         SCOPED_TRACE(expected.name);
         const ParseResult result = pretrain("--config configs/pretrain_" + std::string(expected.name) + ".json");
@@ -392,9 +411,9 @@ TEST(PretrainingFiles, MayNameVariablesAndMayBeSeveral) {
 
 TEST(PretrainingConfigs, WrongNamesAndKeysAreAnsweredWithTheNearest) {
     EXPECT_THAT(error_of("--config pretrain_base_128_phase"), HasSubstr("'pretrain_base_128_phase1'"));
-    EXPECT_THAT(message_of(ErrorKind::unsupported,
-                           [&] { pretrain("--config configs/groupbert/pretrain_base_groupbert_128.json"); }),
-                HasSubstr("pretrain_base_128_phase1"));
+    EXPECT_THAT(
+        message_of(ErrorKind::unsupported, [&] { pretrain("--config configs/groupbert/squad/squad_base.json"); }),
+        HasSubstr("SQuAD"));
     const test::TemporaryFolder folder;
     const auto with_text = [&](const std::string& text) {
         return error_of("--config " + folder.write("own.json", text));
@@ -404,6 +423,25 @@ TEST(PretrainingConfigs, WrongNamesAndKeysAreAnsweredWithTheNearest) {
     EXPECT_THAT(with_text("[1]"), HasSubstr("JSON"));
     EXPECT_THAT(with_text("{\"hidden_size\": }"), HasSubstr("own.json"));
     EXPECT_THAT(with_text("{\"image_size\": 224}"), HasSubstr("'image_size'"));
+}
+
+TEST(PretrainingConfigs, ThoseOfGroupBertResolve) {
+    for (const Derived& expected : kOfGroupBert) {
+        SCOPED_TRACE(expected.name);
+        const ParseResult result =
+            pretrain("--config configs/groupbert/pretrain_" + std::string(expected.name) + ".json --generated-data");
+        EXPECT_NO_THROW(refuse_unavailable(result));
+        const Settings& settings = result.settings;
+        const schedule::BatchPlan plan = schedule::batch_plan(settings.training);
+        EXPECT_EQ(plan.stages, expected.stages);
+        EXPECT_EQ(plan.replicas, expected.replicas);
+        EXPECT_EQ(plan.global_batch(), expected.global_batch);
+        EXPECT_EQ(settings.training.iterations, expected.steps);
+        EXPECT_TRUE(tasks::bert_settings(settings).model.groupbert);
+        EXPECT_EQ(std::ranges::count(settings.optimiser.weight_decay_exclude, "gamma"),
+                  settings.optimiser.rule == graph::UpdateRule::lamb ? 1 : 0);
+        EXPECT_THAT(result.notices, Contains(HasSubstr("GroupBERT model architecture")));
+    }
 }
 
 TEST(PretrainingConfigs, NullAndEmptyTextsAreNotGiven) {

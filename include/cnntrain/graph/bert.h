@@ -7,6 +7,17 @@
 //
 // With qkv_bias the original also has a variable for the keys' bias, which stays 0. It is left out here: a bias of keys
 // adds one number to all scores of a query, and the softmax does not depend on it.
+//
+// With groupbert the layers are those of GroupBERT (Chelombiev et al. 2021, arXiv 2106.05822), and a further norm
+// follows the last of them. A layer is four blocks x + dropout(f(norm(x))):
+//
+//   convolution     values * sigmoid(gates), both dense; 0 for padding; a grouped convolution over the S tokens; norm;
+//                   swish; dense
+//   feed_forward_1  dense to I; gelu; a grouped projection to H; dense, unless there is a single group
+//   attention       BERT's, without residual and norm
+//   feed_forward_2  as feed_forward_1
+//
+// The convolution's weight is [kernel, channels of a group, H]; that of the projection is [I / groups, H].
 #pragma once
 
 #include <cstdint>
@@ -44,7 +55,11 @@ struct BertSettings {
     bool projection_bias = true;
     bool cls_layer = true;  // between the encoder and the scores of masked words
     bool prediction_bias = true;
-    bool counts_correct = true;  // the graph counts correct predictions
+    bool counts_correct = true;           // the graph counts correct predictions
+    bool groupbert = false;               // layers of GroupBERT, for rows of one sequence with input_mask
+    std::int64_t projection_groups = 4;   // of GroupBERT's feed-forward parts; divides H and I
+    std::int64_t convolution_kernel = 7;  // tokens that GroupBERT's convolution reads
+    std::int64_t convolution_group = 16;  // channels that one of its outputs reads; divides H
     /// The functions of each pipeline stage, as tokens of the list below in the order of the data flow; empty: a single
     /// stage.
     std::vector<std::vector<std::string>> stages = {};
@@ -134,7 +149,8 @@ struct BertFacts {
 std::optional<BertFacts> bert_facts(const graph::Graph& graph);
 
 /// Floating-point operations of the matrix products of one sequence's forward pass (a multiply-add counts 2):
-/// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H.
+/// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H. A layer of GroupBERT with G
+/// groups, kernel K and C channels a group is 18 S H^2 + 4 S^2 H + 4 S H I (1 + 1 / G) + 2 K C S H; 14 S H^2 if G is 1.
 double bert_forward_flops(const BertSettings& settings, std::int64_t length, std::int64_t predictions);
 
 // BERT for text classification (Devlin et al. 2019, section 4.1) as a graph: the encoder of this file, its pooled

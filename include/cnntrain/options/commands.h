@@ -54,10 +54,6 @@ bool is_script(std::string_view word);
 /// The reason why this program does not replace an original script (given by name or path); "" for any other word.
 std::string_view why_not_here(std::string_view script);
 
-/// One sentence if the name of a configuration, benchmark or script refers to a network or task that is not part of
-/// this program (GroupBERT, SQuAD, GLUE); otherwise "".
-std::string_view missing_part(std::string_view name);
-
 // The help of a command, row by row. Help texts, completion and manual pages are made from it.
 //
 //   HelpPage page = help_page(task, Command::train, "cnntrain train");

@@ -216,7 +216,13 @@ double bert_forward_flops(const BertSettings& settings, std::int64_t length, std
     const auto m = static_cast<double>(predictions);
     const auto h = static_cast<double>(settings.hidden);
     const auto wide = static_cast<double>(settings.intermediate);
-    const double layer = 8 * s * h * h + 4 * s * s * h + 4 * s * h * wide;
+    double layer = 8 * s * h * h + 4 * s * s * h + 4 * s * h * wide;
+    if (settings.groupbert) {
+        const auto groups = static_cast<double>(settings.projection_groups);
+        const double mixers = groups > 1 ? 4 * s * h * h : 0;
+        const auto window = static_cast<double>(settings.convolution_kernel * settings.convolution_group);
+        layer += 6 * s * h * h + 4 * s * h * wide / groups + mixers + 2 * s * window * h;
+    }
     const double scores =
         2 * m * h * static_cast<double>(settings.vocabulary) + (settings.cls_layer ? 2 * m * h * h : 0);
     return static_cast<double>(settings.layers) * layer + scores + 2 * h * h + 4 * h;

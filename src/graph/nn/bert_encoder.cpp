@@ -33,6 +33,8 @@ Graph BertEncoder::build(const std::vector<std::string>& functions, const std::v
         if (std::ranges::find(splits, function) != splits.end()) ++stage;
         graph_.set_stage({stage});
         build_function(function, add_head);
+        const bool is_last_layer = function == std::string(kLayerToken) + std::to_string(model_.layers - 1);
+        if (model_.groupbert && is_last_layer) x_ = norm(x_, ValueId{}, "", /*dropout=*/0);
     }
     graph_.set_stage({0});
     return std::move(graph_);
@@ -43,8 +45,15 @@ void BertEncoder::build_function(const std::string& function,
     const std::string_view token = std::string_view(function).substr(0, 3);
     if (token == kWordsToken) return words();
     if (token == kPositionsToken) return positions();
+    if (token == kLayerToken && model_.groupbert) return group_layer(layer_scope(function));
     if (token == kLayerToken) return layer(layer_scope(function));
     add_head(token);
+}
+
+void BertEncoder::begin(ValueId tokens, ValueId input_mask) {
+    x_ = tokens;
+    input_mask_ = input_mask;
+    mask_ = graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {input_mask}, std::string(kMaskScope));
 }
 
 void BertEncoder::words() {
@@ -65,18 +74,22 @@ void BertEncoder::positions() {
 }
 
 void BertEncoder::layer(const std::string& scope) {
-    const std::string attention = scope + "/attention";
-    const ValueId context = attend(x_, attention + "/self");
-    const std::string projection = attention + "/projection";
-    const ValueId projected =
-        dense(context, projection + "/dense", model_.hidden, model_.projection_bias ? Bias::one : Bias::none);
-    const ValueId y = norm(projected, x_, projection, model_.hidden_dropout);
-    const ValueId wide = dense(y, scope + "/intermediate/dense", model_.intermediate, Bias::one);
-    const ValueId activated = activate(
-        wide, scope + std::string(kEncoderActivation),
-        model_.head_activation == graph::Activation::gelu ? graph::Activation::gelu : graph::Activation::gelu_tanh);
-    const ValueId narrow = dense(activated, scope + "/output/dense", model_.hidden, Bias::one);
+    const std::string projection = scope + "/attention/projection";
+    const ValueId y = norm(attention(x_, scope + "/attention"), x_, projection, model_.hidden_dropout);
+    const ValueId narrow = dense(wide(y, scope), scope + "/output/dense", model_.hidden, Bias::one);
     x_ = norm(narrow, y, scope + "/output", model_.hidden_dropout);
+}
+
+ValueId BertEncoder::attention(ValueId x, const std::string& scope) {
+    return dense(attend(x, scope + "/self"), scope + "/projection/dense", model_.hidden,
+                 model_.projection_bias ? Bias::one : Bias::none);
+}
+
+ValueId BertEncoder::wide(ValueId x, const std::string& scope) {
+    const ValueId result = dense(x, scope + "/intermediate/dense", model_.intermediate, Bias::one);
+    return activate(
+        result, scope + std::string(kEncoderActivation),
+        model_.head_activation == graph::Activation::gelu ? graph::Activation::gelu : graph::Activation::gelu_tanh);
 }
 
 ValueId BertEncoder::pooled(std::int64_t place) {
@@ -104,8 +117,8 @@ ValueId BertEncoder::attention_mask() {
     const std::string name(kMaskScope);
     if (input_.sequences > 0) return input(kSequenceNumbers, {input_.batch, input_.length});
     if (!input_.static_mask) {
-        const ValueId mask = input(kInputMask, {input_.batch, input_.length});
-        return graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {mask}, name);
+        begin(x_, input(kInputMask, {input_.batch, input_.length}));
+        return mask_;
     }
     const ValueId masked = input(kMaskPaddingIndex, {input_.batch, 1});
     const ValueId sequence = input(kSequencePaddingIndex, {input_.batch, 1});
@@ -153,8 +166,8 @@ ValueId BertEncoder::in_compute_type(ValueId x) {
 }
 
 /// A variable with one element per feature, in the type that ops read: f32 or the compute type.
-ValueId BertEncoder::vector(const std::string& name, std::int64_t features, double start) {
-    const ValueId stored = parameter(name, {features}, {.value = start});
+ValueId BertEncoder::vector(const std::string& name, std::int64_t features, Initialiser initialiser) {
+    const ValueId stored = parameter(name, {features}, std::move(initialiser));
     return numerics_.parameters == DType::f32 ? stored : in_compute_type(stored);
 }
 
@@ -173,22 +186,22 @@ ValueId BertEncoder::product(ValueId x, ValueId kernel, const graph::DenseAttrs&
 ValueId BertEncoder::dense(ValueId x, const std::string& scope, std::int64_t outputs, Bias bias) {
     const ValueId kernel = weight(scope + "/kernel", {graph_.desc(x).shape.back(), outputs});
     if (bias == Bias::none) return product(x, kernel, {.bias = false}, {}, scope);
-    return product(x, kernel, {}, vector(scope + "/bias", outputs, 0), scope);
+    return product(x, kernel, {}, vector(scope + "/bias", outputs, {}), scope);
 }
 
 ValueId BertEncoder::scores(ValueId x, ValueId table, const std::string& name, const std::string& bias) {
     if (bias.empty()) return product(x, table, {.bias = false, .transposed = true}, {}, name);
-    const ValueId stored = vector(bias, graph_.desc(table).shape.front(), 0);
+    const ValueId stored = vector(bias, graph_.desc(table).shape.front(), {});
     return product(x, table, {.transposed = true}, stored, name);
 }
 
 ValueId BertEncoder::norm(ValueId x, ValueId residual, const std::string& scope, double dropout) {
-    const std::string leaf = scope + "/LayerNorm";
+    const std::string leaf = scope.empty() ? "LayerNorm" : scope + "/LayerNorm";
     graph::LayerNormAttrs attrs{.epsilon = model_.norm_epsilon, .residual = residual.valid()};
     attrs.keep = kept(dropout);
     attrs.site = hash_text(scope + "/dropout");
-    const ValueId beta = vector(leaf + "/beta", model_.hidden, 0);
-    const ValueId gamma = vector(leaf + "/gamma", model_.hidden, 1);
+    const ValueId beta = vector(leaf + "/beta", model_.hidden, {});
+    const ValueId gamma = vector(leaf + "/gamma", model_.hidden, {.value = 1});
     std::vector<ValueId> inputs = {x, gamma, beta};
     if (residual.valid()) inputs.push_back(residual);
     return graph_.add(OpKind::layer_norm, attrs, std::move(inputs), leaf)[0];
@@ -245,6 +258,7 @@ void check_encoder(const BertSettings& model, const BertInput& input) {
         throw Error(ErrorKind::unsupported,
                     "biases of queries and values need their weights apart; use --use-qkv-split");
     }
+    if (model.groupbert) check_group_layers(model, input);
 }
 
 void check_bert_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {

@@ -31,6 +31,8 @@ void require(bool condition, const std::string& message);
 /// Error(usage) for inconsistent sizes and for sequences longer than the table of positions, Error(unsupported) for
 /// settings that this version lacks.
 void check_encoder(const BertSettings& model, const BertInput& input);
+/// Error(usage) for widths that do not form GroupBERT's groups, and for layouts without input_mask.
+void check_group_layers(const BertSettings& model, const BertInput& input);
 /// Error(usage) for splits that are not functions of the network, Error(unsupported) for a table of words in several
 /// stages.
 void check_bert_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
@@ -51,6 +53,11 @@ public:
     graph::Graph build(const std::vector<std::string>& functions, const std::vector<std::string>& splits,
                        const std::function<void(std::string_view token)>& add_head);
 
+    /// Begins with these tokens [B,S,H] instead of embeddings; input_mask i32[B,S].
+    void begin(graph::ValueId tokens, graph::ValueId input_mask);
+    /// Adds a layer of GroupBERT after the tokens.
+    void group_layer(const std::string& scope);
+
     // ---- inputs of heads ----
 
     graph::Graph& graph() { return graph_; }
@@ -69,7 +76,7 @@ public:
     graph::ValueId dense(graph::ValueId x, const std::string& scope, std::int64_t outputs, Bias bias);
     /// Products with the rows of a table. Empty name: no bias.
     graph::ValueId scores(graph::ValueId x, graph::ValueId table, const std::string& name, const std::string& bias);
-    /// Norm of dropout(x) + residual, or of x if the residual is invalid.
+    /// Norm of dropout(x) + residual, or of x if the residual is invalid. The scope may be empty.
     graph::ValueId norm(graph::ValueId x, graph::ValueId residual, const std::string& scope, double dropout);
     graph::ValueId activate(graph::ValueId x, const std::string& name, graph::Activation activation);
     /// Adds nothing for rate 0 and in evaluation.
@@ -82,13 +89,20 @@ private:
     void words();
     void positions();
     void layer(const std::string& scope);
+    graph::ValueId convolution(graph::ValueId x, const std::string& scope);
+    graph::ValueId feed_forward(graph::ValueId x, const std::string& scope);
+    graph::ValueId wide(graph::ValueId x, const std::string& scope);
+    graph::ValueId grouped_projection(graph::ValueId x, const std::string& scope);
+    /// x[B,S,H] * sigmoid(gates), with rows of 0 for padding.
+    graph::ValueId gated(graph::ValueId x, graph::ValueId gates, const std::string& scope);
     graph::ValueId attention_mask();
     graph::ValueId pooled_rows(graph::ValueId tokens);
     graph::ValueId attend(graph::ValueId x, const std::string& scope);
+    graph::ValueId attention(graph::ValueId x, const std::string& scope);
 
     graph::ValueId parameter(const std::string& name, Shape shape, graph::Initialiser initialiser);
     graph::ValueId in_compute_type(graph::ValueId x);
-    graph::ValueId vector(const std::string& name, std::int64_t features, double start);
+    graph::ValueId vector(const std::string& name, std::int64_t features, graph::Initialiser initialiser);
     graph::ValueId lookup(std::string_view ids, graph::ValueId table, const std::string& name);
     graph::ValueId product(graph::ValueId x, graph::ValueId kernel, const graph::DenseAttrs& attrs, graph::ValueId bias,
                            const std::string& name);
@@ -101,7 +115,8 @@ private:
     graph::Graph graph_;
     graph::ValueId table_;
     graph::ValueId x_;
-    graph::ValueId mask_;  // of attention: f32[B,S] of its keys, or the numbers i32[B,S] of the tokens' sequences
+    graph::ValueId input_mask_;  // i32[B,S], normal layout
+    graph::ValueId mask_;        // of attention: f32[B,S] of its keys, or the numbers i32[B,S] of the tokens' sequences
 };
 
 }  // namespace cnntrain::nn

@@ -10,9 +10,8 @@ using graph::ConvAttrs;
 
 namespace {
 
-/// Shape of y[N,H,W,O] for x[N,H,W,I*G] and w[K,K,I,O].
+/// Shape of y[N,H,W,O] for x[N,H,W,I*G] and w[K,L,I,O].
 Shape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w) {
-    if (w[0] != w[1]) reject("the kernel must be square, not " + std::to_string(w[0]) + "x" + std::to_string(w[1]));
     if (a.groups < 1 || w[3] % a.groups != 0)
         reject(std::to_string(w[3]) + " output channels cannot form " + std::to_string(a.groups) + " groups");
     if (w[2] * a.groups != x[3]) {
@@ -21,19 +20,19 @@ Shape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w) {
     }
     if (std::min({a.padding.top, a.padding.bottom, a.padding.left, a.padding.right}) < 0) reject("negative padding");
     return {x[0], window_count(x[1], a.padding.top + a.padding.bottom, w[0], a.stride),
-            window_count(x[2], a.padding.left + a.padding.right, w[0], a.stride), w[3]};
+            window_count(x[2], a.padding.left + a.padding.right, w[1], a.stride), w[3]};
 }
 
 void expect_plain(const ConvAttrs& a) {
     if (a.bias || a.residual || a.activation != graph::Activation::none)
-        reject("bias, residual and activation belong to inference and have no gradient");
+        reject("residual and activation belong to inference and have no gradient");
 }
 
 std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<ConvAttrs>(attrs);
     expect_inputs(inputs, std::size_t{2} + (a.bias ? 1 : 0) + (a.residual ? 1 : 0));
     expect_activation(inputs[0], "x[N,H,W,C]");
-    expect_rank(inputs[1], 4, "w[K,K,I,O]");
+    expect_rank(inputs[1], 4, "w[K,L,I,O]");
     expect_same_type(inputs[0], inputs[1], "x and w");
     TensorDesc y{inputs[0].dtype, conv_shape(a, inputs[0].shape, inputs[1].shape)};
     if (a.bias) expect_channel_vector(inputs[2], y.shape[3], y.dtype, "bias");
@@ -46,7 +45,7 @@ std::vector<TensorDesc> infer_conv_input_grad(const Attrs& attrs, Descs inputs) 
     expect_plain(a);
     expect_inputs(inputs, 2);
     expect_activation(inputs[0], "dy[N,H,W,O]");
-    expect_rank(inputs[1], 4, "w[K,K,I,O]");
+    expect_rank(inputs[1], 4, "w[K,L,I,O]");
     expect_same_type(inputs[0], inputs[1], "dy and w");
     const TensorDesc dx{inputs[0].dtype, a.result_shape};
     expect_activation(dx, "dx[N,H,W,C]");
@@ -62,16 +61,19 @@ std::vector<TensorDesc> infer_conv_weight_grad(const Attrs& attrs, Descs inputs)
     expect_activation(inputs[1], "dy[N,H,W,O]");
     expect_same_type(inputs[0], inputs[1], "x and dy");
     const TensorDesc dw{a.result_type, a.result_shape};
-    expect_activation(dw, "dw[K,K,I,O]");
+    expect_activation(dw, "dw[K,L,I,O]");
     expect_shape(inputs[1], conv_shape(a, inputs[0].shape, dw.shape), "dy");
     return {dw};
 }
 
 void conv2d_gradient(GradContext& context) {
     auto attrs = context.attrs_as<ConvAttrs>();
+    attrs.bias = false;
     const ValueId x = context.input(0);
     const ValueId w = context.input(1);
     const ValueId dy = context.grad_output(0);
+    if (context.attrs_as<ConvAttrs>().bias && context.needs(2))
+        context.set_grad(2, context.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "bias_grad"));
     if (context.needs(1)) {
         attrs.result_shape = context.desc(w).shape;
         context.set_grad(1, context.add_one(OpKind::conv2d_weight_grad, attrs, {x, dy}, "weight_grad"));
@@ -102,7 +104,7 @@ template <typename Term>
 void for_each_run(const ConvAttrs& a, const Shape& x_shape, const Shape& w_shape, const Shape& y_shape, Term term) {
     const Nhwc x(x_shape);
     const Nhwc y(y_shape);
-    const std::int64_t kernel = w_shape[0];
+    const std::int64_t width = w_shape[1];
     const std::int64_t group_in = w_shape[2];
     const std::int64_t group_out = y.c / a.groups;
     const auto pixel_pair = [&](std::int64_t x_pixel, std::int64_t tap, std::int64_t y_pixel) {
@@ -115,9 +117,9 @@ void for_each_run(const ConvAttrs& a, const Shape& x_shape, const Shape& w_shape
         for (std::int64_t out = 0; out < y.h * y.w; ++out) {
             const std::int64_t oh = out / y.w;
             const std::int64_t ow = out % y.w;
-            for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
-                const std::int64_t ih = oh * a.stride - a.padding.top + tap / kernel;
-                const std::int64_t iw = ow * a.stride - a.padding.left + tap % kernel;
+            for (std::int64_t tap = 0; tap < w_shape[0] * width; ++tap) {
+                const std::int64_t ih = oh * a.stride - a.padding.top + tap / width;
+                const std::int64_t iw = ow * a.stride - a.padding.left + tap % width;
                 if (ih < 0 || ih >= x.h || iw < 0 || iw >= x.w) continue;
                 pixel_pair(x.pixel(n, ih, iw), tap, y.pixel(n, oh, ow));
             }

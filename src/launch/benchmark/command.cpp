@@ -88,16 +88,11 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
     return Script{static_cast<std::size_t>(found - words.begin()), *script};
 }
 
-/// Why the command cannot run here: its script, or the network or task in its configuration's name, is missing.
-/// Otherwise "".
-std::string skip_reason(const Words& words, const std::optional<Script>& script) {
+/// Why the command cannot run here: its script is missing. Otherwise "".
+std::string skip_reason(const std::optional<Script>& script) {
     if (!script) return "";
     const std::string_view reason = options::why_not_here(script->name);
-    if (!reason.empty()) return std::string(last_part(script->name)) + ": " + std::string(reason);
-    const auto config = std::ranges::find(words, "--config");
-    if (last_part(script->name) != "run_pretraining.py" || words.end() - config < 2) return "";
-    const std::string_view missing = options::missing_part(*(config + 1));
-    return missing.empty() ? "" : *(config + 1) + ": " + std::string(missing);
+    return reason.empty() ? "" : std::string(last_part(script->name)) + ": " + std::string(reason);
 }
 
 void check_script(const Entry& entry, const std::string& script) {
@@ -156,7 +151,7 @@ void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch:
 void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machine& machine) {
     Words& words = plan.words;
     const std::optional<Script> script = find_script(entry, words);
-    plan.skip_reason = skip_reason(words, script);
+    plan.skip_reason = skip_reason(script);
     if (!plan.skip_reason.empty()) return;
     if (script) check_script(entry, script->name);
     const std::string_view launcher = last_part(words.front());

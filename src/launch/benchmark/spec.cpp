@@ -389,17 +389,6 @@ std::vector<std::string> names_of(const Spec& spec) {
     return names;
 }
 
-/// "; benchmarks of BERT: a b" if the wanted name contains "bert" and there are such benchmarks; otherwise "".
-std::string like_names(const std::string& wanted, const std::vector<std::string>& names) {
-    constexpr std::string_view kModel = "bert";
-    if (!contains(wanted, kModel)) return "";
-    std::string list;
-    for (const std::string& name : names) {
-        if (contains(name, kModel) && options::missing_part(name).empty()) list += " " + name;
-    }
-    return list.empty() ? "" : "; benchmarks of BERT:" + list;
-}
-
 const Entry& entry_named(const Spec& spec, const std::string& wanted) {
     for (const Entry& entry : spec.entries) {
         if (entry.name != wanted) continue;
@@ -407,10 +396,6 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
         throw Error(ErrorKind::usage, "--benchmark " + wanted + ": names with 'options' in them are parts of others");
     }
     const std::vector<std::string> names = names_of(spec);
-    if (const std::string_view missing = options::missing_part(wanted); !missing.empty()) {
-        throw Error(ErrorKind::unsupported,
-                    "--benchmark " + wanted + ": " + std::string(missing) + like_names(wanted, names));
-    }
     std::string message = "--benchmark " + wanted + ": there is no such benchmark in";
     for (const std::string& file : spec.files)
         message += " " + file;

@@ -52,10 +52,6 @@ constexpr Absent kMissingScripts[] = {
     {"resnet.py", "cnntrain train --synthetic-data --model-size 50 --iterations 100 measures it on made-up data"},
 };
 
-constexpr Absent kMissingParts[] = {
-    {"groupbert", "GroupBERT is not part of cnntrain"},
-};
-
 /// A line without a command, or a slip in one of the program's own options.
 [[noreturn]] void refuse_option_first(std::string_view word) {
     const std::string nearest = nearest_name(word, {"--help", "--version"});
@@ -140,13 +136,6 @@ bool is_script(std::string_view word) {
 std::string_view why_not_here(std::string_view script) {
     const Absent* const found = std::ranges::find(kMissingScripts, last_part(script), &Absent::word);
     return found == std::end(kMissingScripts) ? std::string_view() : found->reason;
-}
-
-std::string_view missing_part(std::string_view name) {
-    for (const Absent& part : kMissingParts) {
-        if (name.find(part.word) != std::string_view::npos) return part.reason;
-    }
-    return {};
 }
 
 namespace {

@@ -176,6 +176,36 @@ std::vector<Option> bert_layer_options() {
     };
 }
 
+std::vector<Option> bert_group_options() {
+    static const std::vector<Need> needs = {{"groupbert"}};
+    return {
+        {.flag = "--groupbert",
+         .help = "The encoder of GroupBERT, for files made without --remask: layers with a norm before each part, a "
+                 "grouped convolution over the tokens, and two feed-forward parts with grouped projections.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::groupbert>()},
+        {.flag = "--groupbert-ffn-output-groups",
+         .help = "GroupBERT: groups of the feed-forward parts' projections; divides --hidden-size and "
+                 "--intermediate-size.",
+         .range = kBertWidth,
+         .acts = {.needs = needs},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_groups>()},
+        {.flag = "--groupbert-conv-kernel-size",
+         .help = "GroupBERT: tokens that the convolution reads for each one.",
+         .range = kBertWidth,
+         .acts = {.needs = needs},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::convolution_kernel>()},
+        {.flag = "--groupbert-conv-group-size",
+         .help = "GroupBERT: channels per group of the convolution; divides --hidden-size.",
+         .range = kBertWidth,
+         .acts = {.needs = needs},
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::convolution_group>()},
+    };
+}
+
 Option bert_length_option() {
     return {.flag = "--seq-length",
             .type = Type::integer,
@@ -473,6 +503,7 @@ void settle_bert(Settings& settings) {
     optimiser.adam.corrects_bias = own.debiases && !adamw;
     optimiser.adam.corrects_step = own.debiases && adamw;
     optimiser.weight_decay_exclude = {"bias", "beta"};
+    if (own.model.groupbert) optimiser.weight_decay_exclude.emplace_back("gamma");
     if (adamw) optimiser.weight_decay_exclude = {"GroupNorm", "Group_Norm", "LayerNorm", "Layer_Norm", "bias"};
     optimiser.gradient_norm = gradient_norm(adamw || (lamb && own.limits_norm), lamb && own.divides_by_norm);
     optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(settings));
@@ -482,6 +513,10 @@ void settle_bert(Settings& settings) {
 
 std::int64_t bert_replicas(const Settings& settings) {
     return checked_product(settings.training.replicas, settings.training.processes, "the number of replicas");
+}
+
+std::string bert_model_notice(const nn::BertSettings& model) {
+    return model.groupbert ? "************* Using GroupBERT model architecture *************" : "";
 }
 
 std::int64_t bert_words_in_files(std::int64_t table_rows) {
@@ -506,11 +541,12 @@ std::string bert_line(const metrics::InferenceRow& row) {
 }
 
 std::string bert_name(const nn::BertSettings& model) {
-    return "bert" + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
+    return (model.groupbert ? "groupbert" : "bert") + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
 }
 
 std::string bert_title(const nn::BertSettings& model) {
-    return "BERT of " + std::to_string(model.layers) + (model.layers == 1 ? " layer" : " layers");
+    return (model.groupbert ? "GroupBERT of " : "BERT of ") + std::to_string(model.layers) +
+           (model.layers == 1 ? " layer" : " layers");
 }
 
 std::string bert_sizes(const nn::BertSettings& model) {

@@ -250,16 +250,6 @@ std::string current_name(const std::string& stem) {
     return old == std::end(kOldNames) ? stem : std::string(old->second);
 }
 
-/// "pretrain_base_groupbert_128.json" -> "pretrain_base_128".
-std::string plain_stem(const std::string& word) {
-    constexpr std::string_view kPart = "groupbert";
-    std::string stem = stem_of(word);
-    const std::size_t at = stem.find(kPart);
-    if (at == std::string::npos) return stem;
-    const std::size_t begin = at > 0 && stem[at - 1] == '_' ? at - 1 : at;
-    return stem.erase(begin, at + kPart.size() - begin);
-}
-
 std::optional<fs::path> find_file(const std::string& word, const std::vector<std::string>& folders) {
     const FileKind kind = posix_files().kind(word);
     if (kind != FileKind::absent && kind != FileKind::directory) return word;
@@ -277,12 +267,6 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
     std::string names;
     for (const std::string& name : known)
         names += " " + name;
-    if (const std::string_view missing = missing_part(word); !missing.empty()) {
-        const std::string plain = nearest_name(current_name(plain_stem(word)), known);
-        throw Error(ErrorKind::unsupported, "configuration '" + word + "': " + std::string(missing) +
-                                                (plain.empty() ? "" : "; BERT's own is '" + plain + "'") +
-                                                "; configurations of BERT:" + names);
-    }
     std::string message = "unknown configuration '" + word + "'" + suggestion(stem_of(word), known);
     message += known.empty() ? "; no configuration files in" : "; known in";
     for (const std::string& folder : folders)

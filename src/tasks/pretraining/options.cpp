@@ -68,38 +68,10 @@ std::vector<Option> head_options() {
     };
 }
 
-/// GroupBERT's encoder. Its configurations are parsed and refused.
-std::vector<Option> groupbert_options() {
-    return {
-        {.flag = "--groupbert",
-         .help = "The encoder of GroupBERT.",
-         .missing = {.capability = "the encoder of GroupBERT: its grouped layers; configurations without groupbert in "
-                                   "their names are BERT's"}},
-        {.flag = "--groupbert-ffn-output-groups",
-         .type = Type::integer,
-         .fallback = std::int64_t{4},
-         .help = "GroupBERT: groups of the feed-forward part's projection.",
-         .range = kBertWidth,
-         .acts = {.never = "only --groupbert reads it"}},
-        {.flag = "--groupbert-conv-kernel-size",
-         .type = Type::integer,
-         .fallback = std::int64_t{7},
-         .help = "GroupBERT: width of the convolution.",
-         .range = kBertWidth,
-         .acts = {.never = "only --groupbert reads it"}},
-        {.flag = "--groupbert-conv-group-size",
-         .type = Type::integer,
-         .fallback = std::int64_t{16},
-         .help = "GroupBERT: channels per group of the convolution.",
-         .range = kBertWidth,
-         .acts = {.never = "only --groupbert reads it"}},
-    };
-}
-
 }  // namespace
 
 std::vector<Option> pretraining_model_options() {
-    return concatenated({bert_size_options(), bert_layer_options(), head_options(), groupbert_options()});
+    return concatenated({bert_size_options(), bert_layer_options(), head_options(), bert_group_options()});
 }
 
 std::vector<Option> pretraining_data_options() {

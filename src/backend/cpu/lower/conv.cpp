@@ -329,7 +329,8 @@ bool lower_tiled_weight_grad(const NodeContext& lower, const GroupedKernel& grou
     const auto& inputs = lower.node.inputs;
     const Placed x = lower.values.operand(inputs[0]);
     const Placed dy = lower.values.operand(inputs[1]);
-    if (grouped.desc.shape[1] != kWeightGradColumns || grouped.merged > 1) return false;
+    const bool is_square = grouped.desc.shape[0] == grouped.desc.shape[1];
+    if (grouped.desc.shape[1] != kWeightGradColumns || !is_square || grouped.merged > 1) return false;
     if (!channel_lanes(x.desc) || !channel_lanes(dy.desc)) return false;
     const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
     const TensorDesc& dy_desc = lower.graph.desc(inputs[1]);

@@ -247,7 +247,7 @@ std::optional<PointwiseShape> own_weight_grad_shape(const NodeContext& lower) {
 }  // namespace
 
 bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
-    return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups;
+    return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups && kernel[0] == kernel[1];
 }
 
 bool lower_own_conv(const NodeContext& lower) {

@@ -104,8 +104,7 @@ Placed Values::operand(ValueId value) {
 Placed Values::in_order(ValueId value) {
     const TensorDesc& desc = graph().desc(value);
     const char* const reason = "elements are read in the order of their shape";
-    if (layouts_.layout(value) != Layout::image) return reordered(value, as_it_lies(value), row_major(desc), reason);
-    Placed plain = reordered(value, as_it_lies(value), image_desc(desc), reason);
+    Placed plain = reordered(value, as_it_lies(value), layouts_.row_major_desc(value), reason);
     plain.desc = row_major(desc);
     return plain;
 }
@@ -424,6 +423,11 @@ void Weights::emit_copies(const std::function<Placed(ValueId)>& folded) {
         Placed source = is_variable ? master(wanted.root) : folded(wanted.root);
         if (source.dtype == DType::bf16 && wanted.copy.dtype == DType::f32) source = as_floats(wanted.root, source);
         if (source.buffer == wanted.copy.buffer) continue;
+        const bool is_viewed = !is_variable && layouts_.layout(wanted.root) != Layout::kernel;
+        if (is_viewed && dims_of(wanted.copy.desc).size() > 3) {  // a convolution's: a view has made it a kernel
+            source.desc =
+                plain_kernel_desc({source.dtype, graph().desc(wanted.root).shape}, layouts_.groups_of(wanted.root));
+        }
         if (wanted.merged > 1) source = emit_merged_kernel(wanted.root, source, wanted.merged);
         if (source.desc == wanted.copy.desc) {
             wanted.copy.buffer->same_as = source.buffer;
