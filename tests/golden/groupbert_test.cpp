@@ -46,11 +46,12 @@ std::vector<double> filled(double number, std::size_t count, double scale, doubl
 
 /// The layer on two sequences of `length` tokens, the second with five that are visible, and the loss sum of y * c.
 struct Layer {
-    explicit Layer(std::int64_t length = 8) : input{.batch = 2, .length = length} {
+    explicit Layer(std::int64_t length = 8, bool splits = true) : input{.batch = 2, .length = length} {
         model.hidden = 64;
         model.heads = 1;
         model.intermediate = 256;
-        model.qkv_bias = model.qkv_split = model.groupbert = true;
+        model.qkv_bias = model.groupbert = true;
+        model.qkv_split = splits;
         nn::BertEncoder encoder(model, numerics, input, ops::op_table(), nn::Mode::training);
         const ValueId x = encoder.input("x", {2, length, 64}, DType::f32);
         encoder.begin(x, encoder.input(nn::kInputMask, {2, length}));
@@ -72,8 +73,23 @@ struct Layer {
         starts["c"] = filled(98, elements(c), 1);
         double number = 0;
         for (const std::string name : golden_layer()["tensors"]) {
-            const ValueId id = net.find("layer/" + name).value();
+            const std::string scope = "layer/attention/self/";
+            const bool joins = !splits && ("layer/" + name).starts_with(scope) && name.ends_with("kernel");
+            const ValueId id = net.find(joins ? scope + "kernel/qkv_weight" : "layer/" + name).value();
+            if (joins) {
+                add_columns(starts[net.value(id).name], filled(++number, 64 * 64, 0.1));
+                continue;
+            }
             starts["layer/" + name] = filled(++number, elements(id), 0.1, name.ends_with("gamma") ? 1 : 0);
+        }
+    }
+
+    /// Appends the columns of a matrix of 64 rows.
+    static void add_columns(std::vector<double>& to, const std::vector<double>& matrix) {
+        const std::size_t before = to.size() / 64;
+        for (std::size_t row = 64; row-- > 0;) {
+            const auto from = matrix.begin() + static_cast<std::ptrdiff_t>(row * 64);
+            to.insert(to.begin() + static_cast<std::ptrdiff_t>((row + 1) * before), from, from + 64);
         }
     }
 
@@ -143,8 +159,7 @@ template <typename Read> void expect_golden_gradients(const Layer& layer, double
     }
 }
 
-TEST(GoldenGroupBert, LayerInDoublePrecision) {
-    const Layer layer;
+void expect_golden(const Layer& layer) {
     const std::vector<RefTensor> values = layer.computed();
     for (const auto& [block, want] : golden_layer()["after"].items())
         expect_golden_block(values[static_cast<std::size_t>(layer.value("layer/" + block + "/sum").index)].values, want,
@@ -154,6 +169,15 @@ TEST(GoldenGroupBert, LayerInDoublePrecision) {
         const ValueId gradient = layer.gradients.of.at(layer.net.find(name).value());
         return values[static_cast<std::size_t>(gradient.index)].values.at(static_cast<std::size_t>(i));
     });
+}
+
+TEST(GoldenGroupBert, LayerInDoublePrecision) {
+    expect_golden(Layer());
+}
+
+/// Queries, keys and values in one variable, with biases of their own.
+TEST(GoldenGroupBert, LayerWithJoinedWeights) {
+    expect_golden(Layer(8, false));
 }
 
 HostTensor as_tensor(const TensorDesc& desc, const std::vector<double>& values) {
@@ -170,8 +194,7 @@ std::vector<double> as_doubles(const HostTensor& tensor) {
     return values;
 }
 
-TEST(GoldenGroupBert, LayerOnTheCpu) {
-    Layer layer;
+void expect_golden_on_cpu(Layer layer) {
     optim::append_update(layer.net, layer.gradients, {});
     std::vector<std::pair<std::string, HostTensor>> fields;
     for (const char* name : {"x", "c", "input_mask"})
@@ -190,6 +213,11 @@ TEST(GoldenGroupBert, LayerOnTheCpu) {
         expect_golden_block(as_doubles(executable->output(block)), want, 1e-5);
     expect_golden_gradients(layer, 1e-4,
                             [&](const std::string& name, std::int64_t i) { return executable->gradient(name).at(i); });
+}
+
+TEST(GoldenGroupBert, LayerOnTheCpu) {
+    expect_golden_on_cpu(Layer());
+    expect_golden_on_cpu(Layer(8, false));
 }
 
 /// Along one random direction of each variable.

@@ -367,10 +367,6 @@ TEST(Bert, RefusesWhatDoesNotFit) {
     expect_refused(request(wide), "2 attention heads");
     expect_refused(request(tiny(), 513), "512");
     expect_refused(request(tiny(), 20), "20 masked");
-    BertSettings biased = tiny();
-    biased.qkv_bias = true;
-    biased.qkv_split = false;
-    expect_refused(request(biased), "--use-qkv-split", ErrorKind::unsupported);
     BertRequest split = request(tiny());
     split.splits = {"emb1"};
     expect_refused(split, "several", ErrorKind::unsupported);

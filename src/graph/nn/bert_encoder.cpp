@@ -139,10 +139,26 @@ ValueId BertEncoder::attend(ValueId x, const std::string& scope) {
                   dense(x, scope + "/value", model_.hidden, bias)};
     } else {
         const ValueId kernel = weight(scope + "/kernel/qkv_weight", {model_.hidden, 3 * model_.hidden});
-        inputs = {product(x, kernel, {.bias = false}, {}, scope + "/qkv")};
+        const ValueId bias = model_.qkv_bias ? joined_bias(scope) : ValueId{};
+        inputs = {product(x, kernel, {.bias = model_.qkv_bias}, bias, scope + "/qkv")};
     }
     inputs.push_back(mask_);
     return graph_.add(OpKind::attention, attrs, std::move(inputs), scope + "/attention")[0];
+}
+
+/// The biases of queries and values with zeros for the keys between them: f32[3H].
+ValueId BertEncoder::joined_bias(const std::string& scope) {
+    const std::int64_t all = 3 * model_.hidden;
+    const auto part = [&](const std::string& name, std::int64_t begin) {
+        ValueId bias = parameter(name + "/bias", {model_.hidden}, {});
+        if (numerics_.parameters != DType::f32)
+            bias = graph_.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {bias}, name + "/bias/cast");
+        return graph_.add_one(OpKind::slice_grad, graph::SliceAttrs{0, begin, begin + model_.hidden, all}, {bias},
+                              name + "/bias/part");
+    };
+    const ValueId query = part(scope + "/query", 0);
+    return graph_.add_one(OpKind::add, graph::NoAttrs{}, {query, part(scope + "/value", all - model_.hidden)},
+                          scope + "/qkv/bias");
 }
 
 // ---- layers ----
@@ -254,10 +270,6 @@ void check_encoder(const BertSettings& model, const BertInput& input) {
     require(input.sequences > 0 || input.length <= model.positions,
             "sequences of " + std::to_string(input.length) +
                 " tokens need as many rows in the table of positions, which has " + std::to_string(model.positions));
-    if (model.qkv_bias && !model.qkv_split) {
-        throw Error(ErrorKind::unsupported,
-                    "biases of queries and values need their weights apart; use --use-qkv-split");
-    }
     if (model.groupbert) check_group_layers(model, input);
 }
 

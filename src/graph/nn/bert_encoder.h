@@ -98,6 +98,7 @@ private:
     graph::ValueId attention_mask();
     graph::ValueId pooled_rows(graph::ValueId tokens);
     graph::ValueId attend(graph::ValueId x, const std::string& scope);
+    graph::ValueId joined_bias(const std::string& scope);
     graph::ValueId attention(graph::ValueId x, const std::string& scope);
 
     graph::ValueId parameter(const std::string& name, Shape shape, graph::Initialiser initialiser);

@@ -124,6 +124,10 @@ void slice_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::slice_grad, attrs, {context.grad_output(0)}, "slice_grad"));
 }
 
+void slice_grad_gradient(GradContext& context) {
+    context.set_grad(0, context.add_one(OpKind::slice, context.attrs(), {context.grad_output(0)}, "slice"));
+}
+
 std::vector<TensorDesc> infer_slice_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 1);
     const auto& slice = std::get<SliceAttrs>(attrs);
@@ -191,6 +195,7 @@ std::vector<OpDef> view_ops() {
          .describe = describe_slice},
         {.kind = OpKind::slice_grad,
          .infer = infer_slice_grad,
+         .gradient = slice_grad_gradient,
          .flops = flops_per_output<0>,
          .evaluate = evaluate_slice_grad,
          .describe = describe_slice},

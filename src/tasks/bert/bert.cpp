@@ -155,7 +155,7 @@ std::vector<Option> bert_layer_options() {
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::initializer_range>()},
         {.flag = "--use-qkv-bias",
-         .help = "Biases of queries and values, with --use-qkv-split. A bias of keys would not change the softmax.",
+         .help = "Biases of queries and values. A bias of keys would not change the softmax.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_bias>()},
         {.flag = "--use-qkv-split",

@@ -233,7 +233,8 @@ Placed read_pixels(const NodeContext& lower, ValueId x, std::int64_t stride) {
 
 /// The weight gradient of a 1x1 convolution on channels-last tensors: x[pixels, I] transposed times dy[pixels, O].
 /// With AMX, this product was up to five times as fast as oneDNN's convolution, for every shape of ResNet-50; with
-/// AVX-512 alone, EfficientNet-B0 as a whole was slower with it (56 against 41 ms a step of 16 images, Zen 4).
+/// AVX-512 alone, EfficientNet-B0 as a whole was slower with it (56 against 41 ms a step of 16 images, Zen 4). Each
+/// group is a product of its own.
 void lower_projection_weight_grad(const NodeContext& lower) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
@@ -242,12 +243,14 @@ void lower_projection_weight_grad(const NodeContext& lower) {
     Placed x = read_pixels(lower, inputs[0], attrs.stride);
     Placed dy = lower.values.operand(inputs[1]);
     const std::int64_t pixels = element_count(lower.graph.desc(inputs[1]).shape) / dw_desc.shape[3];
-    const auto row_major = dnnl::memory::format_tag::ab;
-    x.desc = Desc({dw_desc.shape[2], pixels}, to_dnnl(x.dtype), dnnl::memory::format_tag::ba);
-    dy.desc = Desc({pixels, dw_desc.shape[3]}, to_dnnl(dy.dtype), row_major);
-    const Desc result({dw_desc.shape[2], dw_desc.shape[3]}, to_dnnl(dw_desc.dtype), row_major);
+    const std::int64_t in = dw_desc.shape[2];
+    const std::int64_t all_out = dw_desc.shape[3];
+    const std::int64_t out = all_out / attrs.groups;
+    x.desc = Desc({attrs.groups, in, pixels}, to_dnnl(x.dtype), Dims{in, 1, in * attrs.groups});
+    dy.desc = Desc({attrs.groups, pixels, out}, to_dnnl(dy.dtype), Dims{out, all_out, 1});
+    const Desc result({attrs.groups, in, out}, to_dnnl(dw_desc.dtype), Dims{out, all_out, 1});
     const Primitive product = lower.onednn.matmul(x.desc, dy.desc, result, false);
-    lower.sums.add_gradient_primitive(lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, 1)), product,
+    lower.sums.add_gradient_primitive(lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, attrs.groups)), product,
                                       {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}}, DNNL_ARG_DST, result);
 }
 
@@ -300,10 +303,9 @@ void lower_depthwise_weight_grad(const NodeContext& lower) {
 bool is_matrix_product(const NodeContext& lower, const ConvAttrs& attrs, const Shape& kernel) {
     const Placed x = lower.values.operand(lower.node.inputs[0]);
     const Placed dy = lower.values.operand(lower.node.inputs[1]);
-    const bool is_projection =
-        kernel[0] == 1 && kernel[1] == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{};
-    return effective_isa().amx && is_projection && x.dtype == DType::bf16 && is_channels_last(x) &&
-           is_channels_last(dy);
+    const bool is_projection = kernel[0] == 1 && kernel[1] == 1 && attrs.padding == graph::Padding{};
+    const bool is_faster = attrs.groups > 1 || (effective_isa().amx && x.dtype == DType::bf16);
+    return is_projection && is_faster && is_channels_last(x) && is_channels_last(dy);
 }
 
 /// The reason why conv_weight_grad() is faster than oneDNN for this shape; empty if it is not. Measured on Zen 4 with

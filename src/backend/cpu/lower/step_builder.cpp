@@ -195,8 +195,10 @@ void GraphLayouts::find_channels() {
         const Node& conv = graph_.node(NodeId{i});
         if (conv.kind != OpKind::conv2d) continue;
         for (const ValueId activation : {conv.inputs[0], conv.outputs[0]}) {
-            const std::int64_t channels = graph_.desc(activation).shape[3];
-            channels_last_ = channels_last_ || (channels > kMostColours && channels % kBlockLanes != 0);
+            const Shape& shape = graph_.desc(activation).shape;
+            const bool is_uneven = shape[3] > kMostColours && shape[3] % kBlockLanes != 0;
+            const bool is_text = shape[1] == 1 && shape[2] > 1;  // operations on rows surround it
+            channels_last_ = channels_last_ || is_uneven || is_text;
         }
     }
 }

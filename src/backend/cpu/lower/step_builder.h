@@ -109,8 +109,8 @@ public:
     Desc row_major_desc(graph::ValueId value) const;
     /// Groups of a kernel that convolutions read.
     std::int64_t groups_of(graph::ValueId kernel) const { return kernel_groups_.at(kernel); }
-    /// True if some channel count is no multiple of the block size of blocked layouts. All activations are then
-    /// channels-last, so that neighbours agree.
+    /// True if some channel count is no multiple of the block size of blocked layouts, or if images are texts. All
+    /// activations are then channels-last, so that neighbours agree.
     bool channels_last() const { return channels_last_; }
     /// [n][blocks][pixels][lanes] of an operand of any class whose last axis is its channels.
     Blocks channel_blocks(graph::ValueId value, const Placed& tensor) const;
