@@ -70,5 +70,13 @@ TEST(IpuAgreesWithRef, OnTinyGroupBert) {
     expect_agreement(result_of(BertNet(line + "cpu")), ref);
 }
 
+TEST(IpuAgreesWithRef, OnTinyGroupBertInHalf) {
+    const std::string line = "--groupbert --no-static-mask --micro-batch-size 2 --gradient-accumulation-count 2 ";
+    const Result ref = result_of(BertNet(line + "--precision 32 --backend ref"));
+    const Result half = result_of(BertNet(line + "--precision 16 --backend ipu"));
+    for (std::size_t i = 0; i < ref.losses.size(); ++i)
+        EXPECT_NEAR(half.losses[i], ref.losses[i], 1e-2 * ref.losses[i]) << "update " << i;
+}
+
 }  // namespace
 }  // namespace cnntrain::run::testing

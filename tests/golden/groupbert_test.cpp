@@ -260,5 +260,54 @@ TEST(GroupBert, PaddingChangesNothing) {
         EXPECT_NEAR(got[i + 3 * 64], want[i], 1e-12) << i;
 }
 
+/// Losses of one update, and a gradient of the first layer.
+std::vector<double> update_of(const backend::Backend& backend, const std::vector<std::string>& splits) {
+    nn::BertRequest request;
+    request.model = {.vocabulary = 40, .hidden = 64, .layers = 2, .heads = 1, .intermediate = 64};
+    request.model.groupbert = true;
+    request.model.hidden_dropout = 0.1;
+    request.input = {.batch = 2, .length = 12, .predictions = 3};
+    request.splits = splits;
+    graph::Graph net = nn::build_bert_training(request, ops::op_table());
+    std::vector<std::pair<std::string, HostTensor>> fields;
+    for (const ValueId id : net.values_with_role(graph::Role::input)) {
+        const double limit = net.value(id).name == nn::kInputIds ? 40 : 2;
+        HostTensor tensor = test::random_tensor({DType::f32, net.desc(id).shape}, fields.size(), 0, limit);
+        HostTensor whole(net.desc(id));
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            whole.set(i, std::floor(tensor.at(i)));
+        fields.emplace_back(net.value(id).name, std::move(whole));
+    }
+    graph::Objective objective;
+    for (const graph::Output& output : net.outputs()) {
+        if (output.name == nn::kMaskedLoss) objective.loss = output.value;
+    }
+    objective.targets = net.values_with_role(graph::Role::parameter);
+    const graph::Gradients gradients = graph::build_backward(net, objective);
+    optim::append_update(net, gradients, {});
+    test::TensorSource source(std::move(fields));
+    backend::CompileRequest compiled;
+    compiled.graph = &net;
+    compiled.fields = source.fields();
+    compiled.plan.devices.assign(splits.size() + 1, 0);
+    compiled.plan.accumulation = 4;
+    const auto executable = backend.compile(compiled);
+    for (const ValueId id : net.variables())
+        executable->load(net.value(id).name, nn::initial_value(net.value(id), 5));
+    executable->train_step(source, {});
+    std::vector<double> result = as_doubles(executable->gradient("bert/encoder/layer_0/convolution/dwconv/weight"));
+    result.push_back(executable->output(std::string(nn::kMaskedLoss)).at(0));
+    return result;
+}
+
+TEST(GroupBert, StagesComputeWhatOneDoes) {
+    const auto ref = backend::make_ref_backend();
+    const auto cpu = backend::make_cpu_backend();
+    const std::vector<double> want = update_of(*ref, {});
+    EXPECT_THAT(update_of(*ref, {"hid1"}), testing::Pointwise(testing::DoubleNear(1e-9), want));
+    EXPECT_THAT(update_of(*cpu, {}), testing::Pointwise(testing::DoubleNear(1e-5), want));
+    EXPECT_THAT(update_of(*cpu, {"hid1", "mlm0"}), testing::Pointwise(testing::DoubleNear(1e-5), want));
+}
+
 }  // namespace
 }  // namespace cnntrain::golden

@@ -116,8 +116,8 @@ All options of BERT.
                                   Dropout rate of attention probabilities. (default 0)
     --initializer-range X         Standard deviation of the truncated normal initialiser. (default
                                   0.02)
-    --use-qkv-bias                Biases of queries and values, with --use-qkv-split. A bias of keys
-                                  would not change the softmax.
+    --use-qkv-bias                Biases of queries and values. A bias of keys would not change the
+                                  softmax.
     --use-qkv-split               Keep the weights of queries, keys and values as three variables.
                                   Results are the same.
     --use-attention-projection-bias [true|false]
@@ -127,16 +127,18 @@ All options of BERT.
     --use-prediction-bias [true|false]
                                   Bias of each word in the scores of masked words.
     --disable-acc                 Do not count correct predictions; accuracies are logged as nan.
-    --groupbert                   The encoder of GroupBERT. (not available yet)
+    --groupbert                   The encoder of GroupBERT, for files made without --remask: layers
+                                  with a norm before each part, a grouped convolution over the tokens,
+                                  and two feed-forward parts with grouped projections.
     --groupbert-ffn-output-groups N
-                                  GroupBERT: groups of the feed-forward part's projection. (default 4;
-                                  changes nothing: only --groupbert reads it)
+                                  GroupBERT: groups of the feed-forward parts' projections; divides
+                                  --hidden-size and --intermediate-size. (default 4)
     --groupbert-conv-kernel-size N
-                                  GroupBERT: width of the convolution. (default 7; changes nothing:
-                                  only --groupbert reads it)
+                                  GroupBERT: tokens that the convolution reads for each one. (default
+                                  7)
     --groupbert-conv-group-size N
-                                  GroupBERT: channels per group of the convolution. (default 16;
-                                  changes nothing: only --groupbert reads it)
+                                  GroupBERT: channels per group of the convolution; divides
+                                  --hidden-size. (default 16)
   
   Data:
     --train-file FILE ...         TFRecord files of training sequences: names or patterns (*, ?,
@@ -464,8 +466,8 @@ All options of BERT.
                                   Dropout rate of attention probabilities. (default 0)
     --initializer-range X         Standard deviation of the truncated normal initialiser. (default
                                   0.02)
-    --use-qkv-bias                Biases of queries and values, with --use-qkv-split. A bias of keys
-                                  would not change the softmax.
+    --use-qkv-bias                Biases of queries and values. A bias of keys would not change the
+                                  softmax.
     --use-qkv-split               Keep the weights of queries, keys and values as three variables.
                                   Results are the same.
     --use-attention-projection-bias [true|false]

@@ -70,6 +70,27 @@ void add_conv_cases(std::vector<OpCase>& cases, DType type) {
     OpCase unpadded = conv_case({"3x3_unpadded", 6, 3, 10, 3, 1, 1}, type);
     std::get<ConvAttrs>(unpadded.attrs).padding = {};
     cases.push_back(unpadded);
+
+    // Windows that are not square: texts as images of one row, and a column.
+    const auto add_window = [&](const char* name, const Shape& x, const Shape& w, bool bias) {
+        ConvAttrs attrs;
+        attrs.groups = x[3] / w[2];
+        attrs.bias = bias;
+        attrs.padding = {(w[0] - 1) / 2, w[0] / 2, (w[1] - 1) / 2, w[1] / 2};
+        OpCase window{.name = std::string("conv2d/") + name,
+                      .kind = OpKind::conv2d,
+                      .attrs = attrs,
+                      .inputs = {{"x", {type, x}}, {"w", {type, w}}},
+                      .tolerance = tolerance_of(type)};
+        if (bias) window.inputs.push_back({"bias", {DType::f32, {w[3]}}});
+        cases.push_back(window);
+    };
+    add_window("text_groups_of_16", {2, 1, 9, 48}, {1, 7, 16, 48}, false);
+    add_window("text_groups_of_4", {2, 1, 9, 16}, {1, 3, 4, 16}, false);
+    add_window("text_depthwise", {2, 1, 9, 16}, {1, 7, 1, 16}, false);
+    add_window("text_even", {2, 1, 5, 16}, {1, 4, 16, 16}, false);
+    add_window("text_projection", {2, 1, 9, 64}, {1, 1, 16, 32}, true);
+    add_window("column", {2, 6, 5, 16}, {3, 1, 16, 16}, false);
 }
 
 void add_pool_cases(std::vector<OpCase>& cases, DType type) {

@@ -20,6 +20,7 @@ void add_view_cases(std::vector<OpCase>& cases, DType type) {
     add("slice/middle_axis", OpKind::slice, graph::SliceAttrs{1, 0, 4, 0}, {2, 5, 3, 8});
     add("slice/last_axis", OpKind::slice, graph::SliceAttrs{2, 8, 24, 0}, {2, 5, 24});
     add("slice_grad/last_axis", OpKind::slice_grad, graph::SliceAttrs{2, 8, 24, 31}, {2, 5, 16});
+    add("slice_grad/vector", OpKind::slice_grad, graph::SliceAttrs{0, 3, 8, 12}, {5});
 }
 
 void add_matmul_cases(std::vector<OpCase>& cases, DType type) {

@@ -140,9 +140,9 @@ struct ActivationAttrs {
     bool operator==(const ActivationAttrs&) const = default;
 };
 
-/// conv2d: x[N,H,W,I*G], w[K,K,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual).
-/// conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are those of the plain
-/// convolution; bias, residual and activation are for inference only.
+/// conv2d: x[N,H,W,I*G], w[K,L,I,O] (, bias[O]) (, residual like y) -> y = activation(conv + bias + residual), with
+/// windows of K rows and L columns. conv2d_input_grad: dy, w -> dx. conv2d_weight_grad: x, dy -> dw. The gradients are
+/// those of the plain convolution; residual and activation are for inference only.
 struct ConvAttrs {
     std::int64_t stride = 1;
     Padding padding;
@@ -447,7 +447,7 @@ enum class Layout : std::uint8_t {
     plain,   // row-major of any rank: vectors, scalars, labels, scores
     rows,    // [...,C]: the features of one sample or token per row
     image,   // [N,H,W,C]
-    kernel,  // [K,K,I,O] of a convolution, [I,O] or [1,1,I,O] of a dense layer
+    kernel,  // [K,L,I,O] of a convolution, [I,O] or [1,1,I,O] of a dense layer
     same,    // in an op's row only: the layout of its first input
 };
 

@@ -155,15 +155,17 @@ std::optional<RandomSite> random_site(const Graph& graph, const Node& node) {
     return std::nullopt;
 }
 
-std::optional<double> memory_proportion(const backend::IpuSettings& settings, std::size_t ipus, const Slot& slot) {
+std::optional<double> memory_proportion(const backend::IpuSettings& settings, std::size_t ipus, std::int32_t stages,
+                                        const Slot& slot) {
     const std::vector<double>& all = settings.available_memory_proportion;
     if (all.empty()) return std::nullopt;
     if (all.size() == 1) return all[0];
     if (all.size() == ipus) return all[slot.ipu];
     if (all.size() == 2 * ipus) return all[2 * slot.ipu + (slot.phase == Phase::backward ? 1 : 0)];
+    if (std::ssize(all) == stages) return all[static_cast<std::size_t>(slot.stage)];
     throw Error(ErrorKind::usage, "--available-memory-proportion has " + std::to_string(all.size()) +
                                       " values, the network is on " + std::to_string(ipus) +
-                                      " IPUs: give one value, one for each IPU, or two for each");
+                                      " IPUs: give one value, one for each IPU or stage, or two for each IPU");
 }
 
 /// A ring of `places` tensors like this one.
@@ -229,7 +231,7 @@ LoweringOptions Slots::lowering_options(const Slot& slot) const {
     options.table_slices = static_cast<std::size_t>(settings_.matmul_serialize_factor);
     for (poplar::OptionFlags* products : {&options.convolutions, &options.products}) {
         if (settings_.half_partials) products->set("partialsType", "half");
-        if (const auto share = memory_proportion(settings_, ipus_.size(), slot))
+        if (const auto share = memory_proportion(settings_, ipus_.size(), plan_.stages(), slot))
             products->set("availableMemoryProportion", std::to_string(*share));
     }
     if (settings_.conv_dithering) options.convolutions.set("enableConvDithering", "true");
