@@ -122,8 +122,10 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedConfiguration, ::testing::ValuesIn(shipped(
 
 TEST_F(Convert, GoldenNumbersAreThereForEveryShippedConfiguration) {
     std::vector<std::string> files;
-    for (const std::string& name : posix_files().list(CNNTRAIN_SOURCE_DIR "/configs/bert"))
-        files.push_back(name.substr(0, name.rfind('.')));
+    for (const std::string& name : posix_files().list(CNNTRAIN_SOURCE_DIR "/configs/bert")) {
+        if (name.find("groupbert") == std::string::npos)  // transformers lacks it
+            files.push_back(name.substr(0, name.rfind('.')));
+    }
     EXPECT_EQ(files, shipped());
 }
 
