@@ -252,7 +252,7 @@ TEST_F(Onnx, ADifferenceIsAShareOfTheGreatestNumber) {
 
 // ---- BERT ----
 
-TestNetwork classifier(bool split) {
+TestNetwork classifier(bool split, bool groupbert = false) {
     TestNetwork network;
     nn::BertClassificationRequest request;
     request.model.vocabulary = 50;
@@ -262,7 +262,8 @@ TestNetwork classifier(bool split) {
     request.model.intermediate = 96;
     request.model.positions = 16;
     request.model.qkv_split = split;
-    request.model.qkv_bias = split;
+    request.model.qkv_bias = split || groupbert;
+    request.model.groupbert = groupbert;
     request.model.head_activation = split ? graph::Activation::gelu : graph::Activation::gelu_tanh;
     request.batch = 3;
     request.length = 12;
@@ -308,6 +309,13 @@ TEST(OnnxBert, AClassifierAnswersAsTheNetwork) {
         EXPECT_EQ(model.inputs.size(), 3U);
         EXPECT_EQ(model.inputs[0].dtype, DType::i32);
     }
+}
+
+TEST(OnnxBert, GroupBertAnswersAsTheNetwork) {
+    const TestNetwork network = classifier(false, /*groupbert=*/true);
+    EXPECT_LT(apart(to_onnx(network.part(), {}), network.samples), 1e-5);
+    EXPECT_LT(apart(to_onnx(network.part(), {.weights = OnnxWeights::bf16}), network.samples), 3e-2);
+    EXPECT_LT(apart(to_onnx(network.part(), {.weights = OnnxWeights::f16}), network.samples), 1e-2);
 }
 
 }  // namespace

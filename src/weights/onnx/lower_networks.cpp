@@ -211,11 +211,19 @@ void lower_cast(Lowering& to, const Node& node) {
     to.set(node.outputs[0], to.at(node.inputs[0]));
 }
 
+/// Images have other axes in the model than in the graph: the elements are put in the graph's order and back.
 void lower_reshape(Lowering& to, const Node& node) {
+    const auto turned = [&](const std::string& name, const std::string& x, std::vector<std::int64_t> axes) {
+        return to.builder().add("Transpose", name, {x}, {{"perm", std::move(axes)}});
+    };
     std::vector<std::int64_t> shape = node.as<graph::ReshapeAttrs>().shape;
     CNNTRAIN_CHECK(!shape.empty(), node.name + " joins all samples");
+    const bool to_image = shape.size() == kImageRank;
     shape.front() = -1;  // the samples, or the rows of all samples
-    to.set(node.outputs[0], reshape(to, node.name, to.at(node.inputs[0]), shape));
+    std::string x = to.at(node.inputs[0]);
+    if (to.shape(node.inputs[0]).size() == kImageRank) x = turned(node.name + "/pixels", x, {0, 2, 3, 1});
+    x = reshape(to, node.name, x, shape);
+    to.set(node.outputs[0], to_image ? turned(node.name + "/image", x, {0, 3, 1, 2}) : x);
 }
 
 void lower_slice(Lowering& to, const Node& node) {

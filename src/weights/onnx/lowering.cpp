@@ -48,8 +48,6 @@ constexpr auto kLowerings = std::to_array<LoweringRow>({
     {OpKind::attention, lower_attention},
 });
 
-constexpr std::size_t kImageRank = 4;
-
 }  // namespace
 
 std::string Lowering::name_of(ValueId value) const {

@@ -49,6 +49,7 @@ private:
 };
 
 inline constexpr const char* kOnnxBatch = "batch";  // name of the number of samples
+inline constexpr std::size_t kImageRank = 4;        // [N,C,H,W]; [N,H,W,C] in the graph
 inline constexpr std::int64_t kOnnxFloat = 1;
 inline constexpr std::int64_t kOnnxInt64 = 7;
 inline constexpr std::int64_t kOnnxFloat16 = 10;

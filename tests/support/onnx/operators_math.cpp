@@ -62,7 +62,6 @@ Array run_conv(const NodeCall& call) {
     const Shape& w = weight.shape;
     call.require(groups >= 1 && x.shape[1] % groups == 0 && w[0] % groups == 0 && w[1] == x.shape[1] / groups,
                  "a kernel " + to_string(w) + " of " + std::to_string(groups) + " groups on " + to_string(x.shape));
-    if (w[2] != w[3]) call.unsupported("a kernel that is not square");
     if (!call.is_constant(1) || (call.has(2) && !call.is_constant(2))) call.unsupported("weights that are computed");
     const Array* const bias = call.has(2) ? &call.vector(2, w[0]) : nullptr;
     Array result = call.made(window_shape(call, x.shape, w[0], w[2], w[3], window));

@@ -26,7 +26,7 @@ struct Array {
 
 Array array_of(const HostTensor& tensor);
 
-/// A convolution x[N,C,H,W], w[O,I,K,K].
+/// A convolution x[N,C,H,W], w[O,I,K,L].
 struct Convolution {
     std::int64_t stride = 1;
     std::vector<std::int64_t> pads = {0, 0, 0, 0};  // top, left, bottom, right
