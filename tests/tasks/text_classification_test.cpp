@@ -77,6 +77,26 @@ protected:
         return run(Command::train, kTask + kSizes + kTexts + "--validation-file @valid.tsv --logs-path @run " + more);
     }
 
+    /// Writes pretrained/ckpt-1.
+    void pretrain(const std::string& more) const {
+        run(Command::pretrain,
+            kSizes +
+                "--generated-data --seq-length 16 --max-predictions-per-seq 3 --precision 32 --seed 3 "
+                "--threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 2 "
+                "--optimizer lamb --logs-path @pretrained " +
+                more);
+    }
+
+    /// The first checkpoint of the run `tuned` has the variables of pretrained/ckpt-1, `name` among them.
+    void expect_pretrained_encoder(const std::string& name) const {
+        const weights::Checkpoint before = loaded("pretrained/ckpt-1"), after = loaded("tuned/ckpt-0");
+        for (const auto& [variable, tensor] : after.tensors) {
+            if (variable.starts_with("cls/") || !before.tensors.contains(variable)) continue;
+            EXPECT_TRUE(same(tensor, before.tensors.at(variable))) << variable;
+        }
+        EXPECT_TRUE(before.tensors.contains(name) && after.tensors.contains(name));
+    }
+
     std::string message(ErrorKind kind, Command command, const std::string& line) const {
         return test::message_of(kind, [&] { parsed(command, line); });
     }
@@ -258,11 +278,7 @@ TEST_F(TextClassification, HoldsOutAShareThatNoSeedChanges) {
 }
 
 TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
-    run(Command::pretrain,
-        kSizes +
-            "--generated-data --seq-length 16 --max-predictions-per-seq 3 --precision 32 --seed 3 "
-            "--threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 2 "
-            "--optimizer lamb --layer-norm-epsilon 1e-6 --use-qkv-split --use-qkv-bias --logs-path @pretrained");
+    pretrain("--layer-norm-epsilon 1e-6 --use-qkv-split --use-qkv-bias");
     const Outcome outcome =
         run(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned");
     EXPECT_EQ(outcome.exit_code, 0);
@@ -272,12 +288,16 @@ TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
     const auto settings = parsed(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1").settings;
     EXPECT_EQ(tasks::text_settings(settings).model.norm_epsilon, 1e-6);
     EXPECT_TRUE(tasks::text_settings(settings).model.qkv_bias);
-    const weights::Checkpoint before = loaded("pretrained/ckpt-1"), after = loaded("tuned/ckpt-0");
-    for (const auto& [name, tensor] : after.tensors) {
-        if (!name.starts_with("bert/") || !before.tensors.contains(name)) continue;
-        EXPECT_TRUE(same(tensor, before.tensors.at(name))) << name;
-    }
-    EXPECT_TRUE(before.tensors.contains("bert/pooler/dense/kernel"));
+    expect_pretrained_encoder("bert/pooler/dense/kernel");
+}
+
+TEST_F(TextClassification, BeginsWithAGroupBert) {
+    pretrain("--groupbert --no-static-mask --groupbert-conv-kernel-size 3 --use-qkv-bias");
+    const Outcome outcome =
+        run(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console, HasSubstr("GroupBERT"));
+    expect_pretrained_encoder("LayerNorm/gamma");
 }
 
 TEST_F(TextClassification, AHeadOfOtherClassesBeginsAnew) {

@@ -70,6 +70,17 @@ const std::vector<Need>& lamb_only() {
     return needs;
 }
 
+/// One of the widths of GroupBERT's layers.
+Option group_size(std::string_view flag, std::string_view help, Binding bind) {
+    static const std::vector<Need> needs = {{"groupbert"}};
+    return {.flag = flag,
+            .help = help,
+            .range = kBertWidth,
+            .acts = {.needs = needs},
+            .numerics = true,
+            .bind = std::move(bind)};
+}
+
 Binding rounding() {
     using backend::StochasticRounding;
     return {
@@ -173,36 +184,20 @@ std::vector<Option> bert_layer_options() {
          .range = kBertWidth,
          .acts = {.on_backends = kIpu},
          .bind = to<&Settings::ipu, &backend::IpuSettings::matmul_serialize_factor>()},
-    };
-}
-
-std::vector<Option> bert_group_options() {
-    static const std::vector<Need> needs = {{"groupbert"}};
-    return {
         {.flag = "--groupbert",
          .help = "The encoder of GroupBERT, for files made without --remask: layers with a norm before each part, a "
                  "grouped convolution over the tokens, and two feed-forward parts with grouped projections.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::groupbert>()},
-        {.flag = "--groupbert-ffn-output-groups",
-         .help = "GroupBERT: groups of the feed-forward parts' projections; divides --hidden-size and "
-                 "--intermediate-size.",
-         .range = kBertWidth,
-         .acts = {.needs = needs},
-         .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_groups>()},
-        {.flag = "--groupbert-conv-kernel-size",
-         .help = "GroupBERT: tokens that the convolution reads for each one.",
-         .range = kBertWidth,
-         .acts = {.needs = needs},
-         .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::convolution_kernel>()},
-        {.flag = "--groupbert-conv-group-size",
-         .help = "GroupBERT: channels per group of the convolution; divides --hidden-size.",
-         .range = kBertWidth,
-         .acts = {.needs = needs},
-         .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::convolution_group>()},
+        group_size("--groupbert-ffn-output-groups",
+                   "GroupBERT: groups of the feed-forward parts' projections; divides --hidden-size and "
+                   "--intermediate-size.",
+                   to<&BertTaskSettings::model, &nn::BertSettings::projection_groups>()),
+        group_size("--groupbert-conv-kernel-size", "GroupBERT: tokens that the convolution reads for each one.",
+                   to<&BertTaskSettings::model, &nn::BertSettings::convolution_kernel>()),
+        group_size("--groupbert-conv-group-size",
+                   "GroupBERT: channels per group of the convolution; divides --hidden-size.",
+                   to<&BertTaskSettings::model, &nn::BertSettings::convolution_group>()),
     };
 }
 
@@ -515,8 +510,9 @@ std::int64_t bert_replicas(const Settings& settings) {
     return checked_product(settings.training.replicas, settings.training.processes, "the number of replicas");
 }
 
-std::string bert_model_notice(const nn::BertSettings& model) {
-    return model.groupbert ? "************* Using GroupBERT model architecture *************" : "";
+void note_group_bert(Resolution& run) {
+    if (!bert_settings(run.settings()).model.groupbert) return;
+    run.notices.emplace_back("************* Using GroupBERT model architecture *************");
 }
 
 std::int64_t bert_words_in_files(std::int64_t table_rows) {

@@ -55,8 +55,6 @@ inline bool is_of_model(const Option& option) {
 std::vector<Option> bert_size_options();
 /// Embeddings and encoder.
 std::vector<Option> bert_layer_options();
-/// GroupBERT's layers instead of BERT's.
-std::vector<Option> bert_group_options();
 /// The task binds these two rows to its settings.
 Option bert_length_option();
 Option bert_classifier_dropout_option();
@@ -84,8 +82,8 @@ const std::vector<Rule>& bert_rate_rules();
 /// 16 means 16-bit weights.
 void settle_bert(Settings& settings);
 
-/// The line that the original programs log at the start if the model is GroupBERT; "" otherwise.
-std::string bert_model_notice(const nn::BertSettings& model);
+/// Adds the line that the original programs log at the start if the model is GroupBERT.
+void note_group_bert(Resolution& run);
 
 /// Number of words in data files. A table of 30400 rows leaves out the last words of the published vocabulary.
 std::int64_t bert_words_in_files(std::int64_t table_rows);

@@ -440,6 +440,7 @@ void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view u
     drop_empty_texts(run, {"init_checkpoint", "restore_path", "logs_path"});
     take_recorded_model(run, posix_files());
     choose_tokeniser(run.values, posix_files());
+    note_group_bert(run);
     if (!trains(run)) return;
     const FineTuningSettings& own = fine_tuning_settings(run.settings());
     if (const std::int64_t samples = own.only_phases ? 0 : marks_in(own.file, mark); samples > 0)

@@ -71,7 +71,7 @@ std::vector<Option> head_options() {
 }  // namespace
 
 std::vector<Option> pretraining_model_options() {
-    return concatenated({bert_size_options(), bert_layer_options(), head_options(), bert_group_options()});
+    return concatenated({bert_size_options(), bert_layer_options(), head_options()});
 }
 
 std::vector<Option> pretraining_data_options() {

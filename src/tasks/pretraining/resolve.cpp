@@ -268,7 +268,7 @@ void fill_pretraining(Resolution& run) {
 
 void adjust_pretraining(Resolution& run) {
     settle_global_batch(run);
-    if (const std::string notice = bert_model_notice(own_of(run).model); !notice.empty()) run.notices.push_back(notice);
+    note_group_bert(run);
     if (own_of(run).text.generated && run.values.given("train_file"))
         run.notices.emplace_back("--train-file is ignored: --generated-data is given");
     note_recomputation(run);
