@@ -361,6 +361,10 @@ public:
         : path_(path), settings_(settings), ours_(std::move(source.tensors)) {}
 
     Converted run() {
+        if (ours_.contains("bert/encoder/layer_0/convolution/dwconv/weight")) {
+            throw Error(ErrorKind::unsupported,
+                        path_ + ": transformers has no GroupBERT; --to onnx and tf write a run of it");
+        }
         set_slots_aside();
         layers_ = count_layers(ours_, kOurLayers, path_);
         variables_ = named_variables(layers_);

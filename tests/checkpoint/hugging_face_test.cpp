@@ -133,6 +133,13 @@ TEST(HuggingFace, ANetWithoutBiasesGetsZeros) {
     }
 }
 
+TEST(HuggingFace, AGroupBertIsRefusedByItsName) {
+    Checkpoint net = make_net({});
+    net.tensors.emplace("bert/encoder/layer_0/convolution/dwconv/weight", numbered({7, 1, kHidden}, 0));
+    EXPECT_THAT(test::message_of(ErrorKind::unsupported, [&] { to_hugging_face(net, {}, "net"); }),
+                HasSubstr("GroupBERT"));
+}
+
 TEST(HuggingFace, EveryHeadIsWrittenWithoutALayerInFrontOfTheWords) {
     Checkpoint net = make_net({.head = false});
     Converted theirs = to_hugging_face(net, {}, "net");

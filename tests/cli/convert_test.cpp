@@ -291,5 +291,13 @@ TEST_F(Convert, PretrainingIsWrittenForTensorFlowAndOnnx) {
                  ErrorKind::usage, {"--with-preprocessing"});
 }
 
+TEST_F(Convert, AGroupBertIsWrittenForTensorFlowAndOnnx) {
+    const std::string group = run_of("pretrain_tiny_groupbert_128", "--generated-data");
+    run_well("convert " + group + " " + in("group_tf") + " --to tf");
+    EXPECT_TRUE(load(in("group_tf/ckpt-1.index")).tensors.contains("LayerNorm/gamma"));
+    run_well("convert " + group + " " + in("group.onnx") + " --to onnx");
+    expect_error("convert " + group + " " + in("group_hf") + " --to hf", ErrorKind::unsupported, {"GroupBERT"});
+}
+
 }  // namespace
 }  // namespace cnntrain::cli

@@ -88,7 +88,7 @@ struct ExportSettings {
 /// class.
 inline constexpr std::string_view kWithoutTransform = "BertForPreTrainingWithoutTransform";
 
-/// The inverse. Error(data) names variables that are missing or do not fit together.
+/// The inverse. Error(data) names variables that are missing or do not fit together; Error(unsupported): a GroupBERT.
 Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, const std::string& path);
 
 // Hugging Face's config.json of a BERT network: the properties that do not follow from its variables (activation,
