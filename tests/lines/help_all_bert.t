@@ -122,11 +122,6 @@ All options of BERT.
                                   Results are the same.
     --use-attention-projection-bias [true|false]
                                   Bias of the projection after the attention.
-    --use-cls-layer [true|false]  Dense layer, activation and norm between the encoder and the scores
-                                  of masked words.
-    --use-prediction-bias [true|false]
-                                  Bias of each word in the scores of masked words.
-    --disable-acc                 Do not count correct predictions; accuracies are logged as nan.
     --groupbert                   The encoder of GroupBERT, for files made without --remask: layers
                                   with a norm before each part, a grouped convolution over the tokens,
                                   and two feed-forward parts with grouped projections.
@@ -139,6 +134,11 @@ All options of BERT.
     --groupbert-conv-group-size N
                                   GroupBERT: channels per group of the convolution; divides
                                   --hidden-size. (default 16)
+    --use-cls-layer [true|false]  Dense layer, activation and norm between the encoder and the scores
+                                  of masked words.
+    --use-prediction-bias [true|false]
+                                  Bias of each word in the scores of masked words.
+    --disable-acc                 Do not count correct predictions; accuracies are logged as nan.
   
   Data:
     --train-file FILE ...         TFRecord files of training sequences: names or patterns (*, ?,
@@ -214,7 +214,8 @@ All options of BERT.
     --epsilon X                   adamw, lamb: epsilon added to the root of the mean of squares.
                                   (default 1e-04)
     --weight-decay-rate X         adamw, lamb: weight decay of all weights except biases and the betas
-                                  of norms; adamw also excludes gammas. (default 0)
+                                  of norms; adamw also excludes gammas, and so does lamb with
+                                  --groupbert. (default 0)
     --use-debiasing               adamw, lamb: correct the bias of means that start at 0.
     --use-nvlamb                  lamb: divide gradients by their global norm if it is above 1.
     --use-mpclip                  lamb: first limit the global norm of gradients to the number of
@@ -472,6 +473,18 @@ All options of BERT.
                                   Results are the same.
     --use-attention-projection-bias [true|false]
                                   Bias of the projection after the attention.
+    --groupbert                   The encoder of GroupBERT, for files made without --remask: layers
+                                  with a norm before each part, a grouped convolution over the tokens,
+                                  and two feed-forward parts with grouped projections.
+    --groupbert-ffn-output-groups N
+                                  GroupBERT: groups of the feed-forward parts' projections; divides
+                                  --hidden-size and --intermediate-size. (default 4)
+    --groupbert-conv-kernel-size N
+                                  GroupBERT: tokens that the convolution reads for each one. (default
+                                  7)
+    --groupbert-conv-group-size N
+                                  GroupBERT: channels per group of the convolution; divides
+                                  --hidden-size. (default 16)
   
   Texts:
     --data-dir PATH               TSV or CSV file with one or two texts and a label in each row; a
@@ -616,7 +629,8 @@ All options of BERT.
     --epsilon X                   adamw, lamb: epsilon added to the root of the mean of squares.
                                   (default 1e-06)
     --weight-decay-rate X         adamw, lamb: weight decay of all weights except biases and the betas
-                                  of norms; adamw also excludes gammas. (default 0.01)
+                                  of norms; adamw also excludes gammas, and so does lamb with
+                                  --groupbert. (default 0.01)
     --no-use-debiasing            adamw, lamb: do not correct the bias of means that start at 0.
     --use-nvlamb                  lamb: divide gradients by their global norm if it is above 1.
     --use-mpclip                  lamb: first limit the global norm of gradients to the number of

@@ -313,7 +313,7 @@ std::vector<Option> bert_optimiser_options() {
                     row.fallback = 0.0;
                     row.help =
                         "adamw, lamb: weight decay of all weights except biases and the betas of norms; adamw also "
-                        "excludes gammas.";
+                        "excludes gammas, and so does lamb with --groupbert.";
                     row.acts.needs = adam_family();
                 }),
     };
