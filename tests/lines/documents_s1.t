@@ -969,6 +969,20 @@ S1-05.
     set:     TF_CPP_VMODULE=poplar_compiler=1
     set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
     command: cnntrain run_pretraining.py --config configs/pretrain_base_384_phase2.json --train-file /no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord --num-train-steps 4
+  tf1_groupbert_base_pretrain_real_pod16_phase_128
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_pretraining.py --config configs/groupbert/pretrain_base_groupbert_128.json --train-file '/no/such/data/wikipedia/128/wiki_1[0-1]*.tfrecord' --num-train-steps 10 --steps-per-logs 1
+  tf1_groupbert_base_pretrain_real_pod16_phase_384
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_pretraining.py --config configs/groupbert/pretrain_base_groupbert_384.json --train-file '/no/such/data/wikipedia/384/wiki_1[0-1]*.tfrecord' --num-train-steps 10 --steps-per-logs 1
 
 S1-06.
 
