@@ -293,10 +293,9 @@ TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
 
 TEST_F(TextClassification, BeginsWithAGroupBert) {
     pretrain("--groupbert --no-static-mask --groupbert-conv-kernel-size 3 --use-qkv-bias");
-    const Outcome outcome =
-        run(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned");
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.console, HasSubstr("GroupBERT"));
+    const std::string line = kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned";
+    EXPECT_THAT(parsed(Command::train, line).notices, Contains(HasSubstr("GroupBERT")));
+    EXPECT_EQ(run(Command::train, line).exit_code, 0);
     expect_pretrained_encoder("LayerNorm/gamma");
 }
 
