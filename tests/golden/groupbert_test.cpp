@@ -54,7 +54,7 @@ struct Layer {
         model.qkv_split = splits;
         nn::BertEncoder encoder(model, numerics, input, ops::op_table(), nn::Mode::training);
         const ValueId x = encoder.input("x", {2, length, 64}, DType::f32);
-        encoder.begin(x, encoder.input(nn::kInputMask, {2, length}));
+        encoder.begin(x);
         encoder.group_layer("layer");
         const ValueId c = encoder.input("c", {2 * length * 64, 1}, DType::f32);
         const ValueId row = encoder.reshaped(encoder.tokens(), {1, 2 * length * 64}, "row");

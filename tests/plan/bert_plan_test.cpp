@@ -102,6 +102,7 @@ TEST(BertPlan, FunctionsAreFoundByTheScopesOfTheirNames) {
     expect_functions_are_the_stages(kTiny + kFunctionEach);
     expect_functions_are_the_stages(kTiny + kFunctionEach +
                                     "--no-use-cls-layer --use-qkv-split --hidden-dropout-prob 0.1");
+    expect_functions_are_the_stages(kTiny + kFunctionEach + "--groupbert --no-static-mask --hidden-dropout-prob 0.1");
     const Texts texts;
     expect_functions_are_the_stages(
         texts.line() + "--pipeline --pipeline-splits pos0 hid0 hid1 glu0 --gradient-accumulation-count 10");
@@ -163,6 +164,7 @@ TEST(BertPlan, MemoryIsThatOfTheCompiledStages) {
                                  kept);
         }
     }
+    expect_predicted(kTiny + kThreeStages + "--groupbert --no-static-mask");
     const Texts texts;
     expect_predicted(texts.line() + "--pipeline --pipeline-splits hid1 --gradient-accumulation-count 4");
 }

@@ -127,8 +127,8 @@ struct BertRequest {
 /// The network's functions in order, named after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
 std::vector<std::string> bert_functions(const BertSettings& settings);
 
-/// The scopes of the variables and nodes of a function of any BERT network: "hid3" -> "bert/encoder/layer_3". A name
-/// belongs to its innermost scope.
+/// The scopes of the variables and nodes of a function of any BERT network: "hid3" -> "bert/encoder/layer_3" and
+/// "LayerNorm". A name belongs to its innermost scope; the last layer has "LayerNorm".
 std::vector<std::string> bert_scopes(std::string_view function);
 
 /// Forward graph with the losses. Error(usage) for inconsistent sizes and for splits that are not functions of the

@@ -294,7 +294,7 @@ struct TaskRow {
     /// do; null: it serves them.
     std::string (*evaluation_line)(const std::string& checkpoint) = nullptr;
     /// Scopes of the variables and nodes of a function: everything in it is named "<scope>" or "<scope>/...", and the
-    /// innermost scope of a name decides. Null: "all/<function>".
+    /// innermost scope of a name decides; of equal scopes, that of the last function. Null: "all/<function>".
     std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
     std::optional<PipelineOptions> pipeline = {};
     /// Runs a command line that trains, where that is more than a training: phases of the original programs. Null: it

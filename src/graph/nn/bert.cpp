@@ -171,7 +171,7 @@ std::vector<std::string> bert_scopes(std::string_view function) {
     const std::string_view token = function.substr(0, kLayerToken.size());
     if (token == kWordsToken) return {"bert/embeddings/word_embeddings", "bert/embeddings/words"};
     if (token == kPositionsToken) return {std::string(kEmbeddingsScope), std::string(kMaskScope)};
-    if (token == kLayerToken) return {layer_scope(function)};
+    if (token == kLayerToken) return {layer_scope(function), kNorm};
     if (token == kMaskedWordsToken) return {std::string(kMaskedWordsScope)};
     if (token == kSentencesToken) return {std::string(kPoolerScope), std::string(kSentencesScope)};
     if (token == kAnswersToken) return {std::string(kAnswersScope)};

@@ -50,10 +50,9 @@ void BertEncoder::build_function(const std::string& function,
     add_head(token);
 }
 
-void BertEncoder::begin(ValueId tokens, ValueId input_mask) {
+void BertEncoder::begin(ValueId tokens) {
     x_ = tokens;
-    input_mask_ = input_mask;
-    mask_ = graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {input_mask}, std::string(kMaskScope));
+    mask_ = attention_mask();
 }
 
 void BertEncoder::words() {
@@ -69,8 +68,7 @@ void BertEncoder::positions() {
         graph_.add_one(OpKind::add, graph::NoAttrs{}, {x_, lookup(kInputPosition, positions, scope + "/positions")},
                        scope + "/words_and_positions");
     const ValueId normed = norm(sum, lookup(kSegmentIds, segments, scope + "/segments"), scope, /*dropout=*/0);
-    x_ = drop(normed, scope + "/dropout", model_.hidden_dropout);
-    mask_ = attention_mask();
+    begin(drop(normed, scope + "/dropout", model_.hidden_dropout));
 }
 
 void BertEncoder::layer(const std::string& scope) {
@@ -117,8 +115,8 @@ ValueId BertEncoder::attention_mask() {
     const std::string name(kMaskScope);
     if (input_.sequences > 0) return input(kSequenceNumbers, {input_.batch, input_.length});
     if (!input_.static_mask) {
-        begin(x_, input(kInputMask, {input_.batch, input_.length}));
-        return mask_;
+        input_mask_ = input(kInputMask, {input_.batch, input_.length});
+        return graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {input_mask_}, name);
     }
     const ValueId masked = input(kMaskPaddingIndex, {input_.batch, 1});
     const ValueId sequence = input(kSequencePaddingIndex, {input_.batch, 1});
@@ -146,14 +144,12 @@ ValueId BertEncoder::attend(ValueId x, const std::string& scope) {
     return graph_.add(OpKind::attention, attrs, std::move(inputs), scope + "/attention")[0];
 }
 
-/// The biases of queries and values with zeros for the keys between them: f32[3H].
+/// The biases of queries and values with zeros for the keys between them: [3H].
 ValueId BertEncoder::joined_bias(const std::string& scope) {
     const std::int64_t all = 3 * model_.hidden;
     const auto part = [&](const std::string& name, std::int64_t begin) {
-        ValueId bias = parameter(name + "/bias", {model_.hidden}, {});
-        if (numerics_.parameters != DType::f32)
-            bias = graph_.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {bias}, name + "/bias/cast");
-        return graph_.add_one(OpKind::slice_grad, graph::SliceAttrs{0, begin, begin + model_.hidden, all}, {bias},
+        const graph::SliceAttrs range{0, begin, begin + model_.hidden, all};
+        return graph_.add_one(OpKind::slice_grad, range, {vector(name + "/bias", model_.hidden, {})},
                               name + "/bias/part");
     };
     const ValueId query = part(scope + "/query", 0);
@@ -212,7 +208,7 @@ ValueId BertEncoder::scores(ValueId x, ValueId table, const std::string& name, c
 }
 
 ValueId BertEncoder::norm(ValueId x, ValueId residual, const std::string& scope, double dropout) {
-    const std::string leaf = scope.empty() ? "LayerNorm" : scope + "/LayerNorm";
+    const std::string leaf = scope.empty() ? kNorm : scope + "/" + kNorm;
     graph::LayerNormAttrs attrs{.epsilon = model_.norm_epsilon, .residual = residual.valid()};
     attrs.keep = kept(dropout);
     attrs.site = hash_text(scope + "/dropout");

@@ -17,6 +17,7 @@ namespace cnntrain::nn {
 inline constexpr std::string_view kEmbeddingsScope = "bert/embeddings";
 inline constexpr std::string_view kMaskScope = "bert/encoder/mask";
 inline constexpr std::string_view kPoolerScope = "bert/pooler";
+inline constexpr const char* kNorm = "LayerNorm";  // without a scope, GroupBERT's norm after the last layer
 inline constexpr std::string_view kEncoderActivation = "/intermediate/gelu";  // appended to a layer's scope
 
 /// "hid3" -> "bert/encoder/layer_3".
@@ -53,8 +54,8 @@ public:
     graph::Graph build(const std::vector<std::string>& functions, const std::vector<std::string>& splits,
                        const std::function<void(std::string_view token)>& add_head);
 
-    /// Begins with these tokens [B,S,H] instead of embeddings; input_mask i32[B,S].
-    void begin(graph::ValueId tokens, graph::ValueId input_mask);
+    /// Begins with these tokens [B,S,H] instead of embeddings.
+    void begin(graph::ValueId tokens);
     /// Adds a layer of GroupBERT after the tokens.
     void group_layer(const std::string& scope);
 
@@ -92,7 +93,9 @@ private:
     graph::ValueId convolution(graph::ValueId x, const std::string& scope);
     graph::ValueId feed_forward(graph::ValueId x, const std::string& scope);
     graph::ValueId wide(graph::ValueId x, const std::string& scope);
-    graph::ValueId grouped_projection(graph::ValueId x, const std::string& scope);
+    /// [B,S,I] -> [B,S,H]. The kernel is [K,I/groups,H], or [I/groups,H] for windows of one token.
+    graph::ValueId convolved(graph::ValueId x, graph::ValueId kernel, const graph::ConvAttrs& attrs,
+                             graph::ValueId bias, const std::string& name);
     /// x[B,S,H] * sigmoid(gates), with rows of 0 for padding.
     graph::ValueId gated(graph::ValueId x, graph::ValueId gates, const std::string& scope);
     graph::ValueId attention_mask();

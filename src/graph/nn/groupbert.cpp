@@ -1,6 +1,8 @@
 // The layers of GroupBERT (cnntrain/graph/bert.h), composed of existing operations: texts are images of one row.
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cnntrain/graph/graph.h"
 #include "graph/nn/bert_encoder.h"
@@ -25,30 +27,27 @@ void BertEncoder::group_layer(const std::string& scope) {
 
 ValueId BertEncoder::convolution(ValueId x, const std::string& scope) {
     const std::string glu = scope + "/pre/glu";
+    const std::string conv = scope + "/dwconv";
     const ValueId values = dense(x, glu + "/values/dense", model_.hidden, Bias::one);
     const ValueId gates = dense(x, glu + "/gates/dense", model_.hidden, Bias::one);
-    const ValueId row =
-        reshaped(gated(values, gates, glu), {input_.batch, 1, input_.length, model_.hidden}, scope + "/dwconv/row");
-    const std::string conv = scope + "/dwconv";
     const std::int64_t kernel = model_.convolution_kernel;
     const ValueId weight = parameter(conv + "/weight", {kernel, model_.convolution_group, model_.hidden},
                                      {.kind = graph::Initialiser::Kind::glorot_uniform});
-    const ValueId window =
-        reshaped(weight, {1, kernel, model_.convolution_group, model_.hidden}, conv + "/weight/window");
     graph::ConvAttrs attrs;
     attrs.padding = {0, 0, (kernel - 1) / 2, kernel / 2};
     attrs.groups = model_.hidden / model_.convolution_group;
-    const ValueId y = graph_.add_one(OpKind::conv2d, attrs, {row, in_compute_type(window)}, conv);
-    const ValueId normed = norm(reshaped(y, graph_.desc(x).shape, conv + "/tokens"), ValueId{}, conv, /*dropout=*/0);
+    const ValueId y = convolved(gated(values, gates, glu), weight, attrs, {}, conv);
+    const ValueId normed = norm(y, ValueId{}, conv, /*dropout=*/0);
     return dense(activate(normed, conv + "/swish", graph::Activation::swish), scope + "/post/dense", model_.hidden,
                  Bias::one);
 }
 
 /// Padding's gates are sigmoid(kMaskedScore), which is 0.
 ValueId BertEncoder::gated(ValueId x, ValueId gates, const std::string& scope) {
-    const graph::ConstantAttrs padded{graph::kMaskedScore, {numerics_.compute, {1, model_.hidden}}};
-    const ValueId table = graph_.add_one(OpKind::constant, padded, {}, scope + "/padding/score");
-    // The table's only row is that of id 0. Visible tokens have id 1, for which a lookup gives zeros.
+    const graph::ConstantAttrs score{graph::kMaskedScore, {numerics_.compute, {1, model_.hidden}}};
+    const ValueId row = graph_.add_one(OpKind::constant, score, {}, scope + "/padding/score");
+    const graph::SliceAttrs first{.axis = 0, .begin = 0, .end = 1, .extent = 2};  // visible tokens add zeros
+    const ValueId table = graph_.add_one(OpKind::slice_grad, first, {row}, scope + "/padding/table");
     const ValueId padding = graph_.add_one(OpKind::embedding, graph::EmbeddingAttrs{.type = numerics_.compute},
                                            {input_mask_, table}, scope + "/padding");
     const ValueId masked = graph_.add_one(OpKind::add, graph::NoAttrs{}, {gates, padding}, scope + "/masked");
@@ -61,26 +60,28 @@ ValueId BertEncoder::gated(ValueId x, ValueId gates, const std::string& scope) {
 }
 
 ValueId BertEncoder::feed_forward(ValueId x, const std::string& scope) {
-    const ValueId y = grouped_projection(wide(x, scope), scope + "/output");
-    return model_.projection_groups == 1 ? y : dense(y, scope + "/output/mixer/dense", model_.hidden, Bias::one);
-}
-
-/// A 1x1 convolution: each group of outputs reads its own group of x[B,S,I].
-ValueId BertEncoder::grouped_projection(ValueId x, const std::string& scope) {
-    const std::int64_t inputs = model_.intermediate / model_.projection_groups;
-    const std::string name = scope + "/dense";
-    const ValueId stored = weight(name + "/kernel", {inputs, model_.hidden});
-    const ValueId bias =
-        vector(name + "/bias", model_.hidden,
-               {.kind = graph::Initialiser::Kind::truncated_normal, .value = model_.initializer_range});
-    if (model_.projection_groups == 1) return product(x, stored, {}, bias, name);
-    const ValueId kernel = reshaped(stored, {1, 1, inputs, model_.hidden}, name + "/kernel/window");
-    const ValueId row = reshaped(x, {input_.batch, 1, input_.length, model_.intermediate}, scope + "/row");
+    const std::string name = scope + "/output/dense";
+    const ValueId inner = wide(x, scope);
     graph::ConvAttrs attrs;
     attrs.groups = model_.projection_groups;
     attrs.bias = true;
-    const ValueId y = graph_.add_one(OpKind::conv2d, attrs, {row, in_compute_type(kernel), bias}, name);
-    return reshaped(y, {input_.batch, input_.length, model_.hidden}, scope + "/tokens");
+    const ValueId kernel = weight(name + "/kernel", {model_.intermediate / attrs.groups, model_.hidden});
+    const ValueId bias =
+        vector(name + "/bias", model_.hidden,
+               {.kind = graph::Initialiser::Kind::truncated_normal, .value = model_.initializer_range});
+    const ValueId y = convolved(inner, kernel, attrs, bias, name);
+    return attrs.groups == 1 ? y : dense(y, scope + "/output/mixer/dense", model_.hidden, Bias::one);
+}
+
+ValueId BertEncoder::convolved(ValueId x, ValueId kernel, const graph::ConvAttrs& attrs, ValueId bias,
+                               const std::string& name) {
+    Shape window = graph_.desc(kernel).shape;
+    window.insert(window.begin(), 4 - window.size(), 1);
+    const ValueId row = reshaped(x, {input_.batch, 1, input_.length, graph_.desc(x).shape.back()}, name + "/row");
+    std::vector<ValueId> inputs = {row, in_compute_type(reshaped(kernel, std::move(window), name + "/window"))};
+    if (attrs.bias) inputs.push_back(bias);
+    const ValueId y = graph_.add_one(OpKind::conv2d, attrs, std::move(inputs), name);
+    return reshaped(y, {input_.batch, input_.length, model_.hidden}, name + "/tokens");
 }
 
 void check_group_layers(const BertSettings& model, const BertInput& input) {

@@ -34,7 +34,7 @@ std::optional<std::size_t> FunctionNames::of(std::string_view name) const {
         if (!name.starts_with(scope.name)) continue;
         const std::size_t end = scope.name.size();
         const bool whole = name.size() == end || name[end] == '/' || name[end] == ':';
-        if (whole && (innermost == nullptr || end > innermost->name.size())) innermost = &scope;
+        if (whole && (innermost == nullptr || end >= innermost->name.size())) innermost = &scope;
     }
     return innermost == nullptr ? std::nullopt : std::optional(innermost->function);
 }
