@@ -250,13 +250,19 @@ std::string current_name(const std::string& stem) {
     return old == std::end(kOldNames) ? stem : std::string(old->second);
 }
 
+/// Configurations of GroupBERT's fine-tuning have the names of BERT's, in folders of their own.
 std::optional<fs::path> find_file(const std::string& word, const std::vector<std::string>& folders) {
     const FileKind kind = posix_files().kind(word);
     if (kind != FileKind::absent && kind != FileKind::directory) return word;
-    const std::string name = current_name(stem_of(word)) + std::string(kSuffix);
-    for (const std::string& folder : folders) {
-        for (const fs::path& path : {fs::path(folder) / kFolder / name, fs::path(folder) / name}) {
-            if (is_file(path)) return path;
+    const fs::path name = fs::path(word).replace_filename(current_name(stem_of(word)) + std::string(kSuffix));
+    for (auto first = name.begin(); first != name.end(); ++first) {  // the last parts of the path, the most first
+        fs::path last;
+        for (auto part = first; part != name.end(); ++part)
+            last /= *part;
+        for (const std::string& folder : folders) {
+            for (const fs::path& path : {fs::path(folder) / kFolder / last, fs::path(folder) / last}) {
+                if (is_file(path)) return path;
+            }
         }
     }
     return std::nullopt;
