@@ -40,6 +40,13 @@ BertClassificationRequest request(const BertSettings& model) {
     return {.model = model, .numerics = {}, .batch = 3, .length = 5, .classes = 4};
 }
 
+BertClassificationRequest of_kind(LabelKind labels) {
+    BertClassificationRequest result = request(tiny());
+    result.labels = labels;
+    if (labels == LabelKind::score) result.classes = 1;
+    return result;
+}
+
 Graph training(const BertClassificationRequest& request) {
     return build_bert_classification_training(request, ops::op_table());
 }
@@ -111,6 +118,21 @@ TEST(BertClassification, InputsAndOutputs) {
     EXPECT_EQ(evaluation.desc(output(evaluation, kLogits)), (TensorDesc{DType::bf16, {3, 4}}));
 }
 
+TEST(BertClassification, ScoresAndSeveralLabelsHaveTheirOwnInputsAndOutputs) {
+    const auto inputs_of = [](const Graph& graph, std::string_view name) {
+        const auto id = graph.find(std::string(name));
+        return id ? std::optional(graph.desc(*id)) : std::nullopt;
+    };
+    const Graph scores = training(of_kind(LabelKind::score));
+    EXPECT_EQ(inputs_of(scores, kLabels), (TensorDesc{DType::f32, {3}}));
+    EXPECT_EQ(inputs_of(scores, kLabelWeights), (TensorDesc{DType::f32, {3}}));
+    EXPECT_EQ(outputs_of(scores), (std::set<std::string>{"loss"}));
+    const Graph several = training(of_kind(LabelKind::several));
+    EXPECT_EQ(inputs_of(several, kLabels), (TensorDesc{DType::i32, {3, 4}}));
+    EXPECT_EQ(inputs_of(several, kLabelWeights), std::nullopt);
+    EXPECT_EQ(outputs_of(several), (std::set<std::string>{"loss", "correct"}));
+}
+
 TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
     BertClassificationRequest how = request(tiny());
     how.model.hidden_dropout = 0.25;
@@ -150,6 +172,7 @@ TEST(BertClassification, RefusesWhatDoesNotFit) {
         return message_of(ErrorKind::usage, [&] { training(how); });
     };
     EXPECT_THAT(refusal([](auto& how) { how.classes = 1; }), HasSubstr("2 classes"));
+    EXPECT_THAT(refusal([](auto& how) { how.labels = LabelKind::score; }), HasSubstr("one number"));
     EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("positions"));
     EXPECT_THAT(refusal([](auto& how) { how.batch = 0; }), HasSubstr("sizes"));
     EXPECT_THAT(refusal([](auto& how) { how.splits = {"mlm0"}; }), HasSubstr("'mlm0'"));
@@ -198,11 +221,23 @@ void fill(Evaluated& net, const Graph& graph) {
     net.of(kSegmentIds) = {0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0};
     net.of(kInputPosition) = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
     net.of(kInputMask) = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0};
-    net.of(kLabels) = {2, 0, -1};
+    if (graph.find(std::string(kLabelWeights))) {
+        net.of(kLabels) = {2.5, -0.75, 4};
+        net.of(kLabelWeights) = {1, 1, 0};
+    } else if (net.of(kLabels).size() > 3) {
+        net.of(kLabels) = {0, 1, 1, 0, 1, 0, 0, 0, -1, -1, -1, -1};
+    } else {
+        net.of(kLabels) = {2, 0, -1};
+    }
 }
 
-TEST(BertClassification, GradientsAreTheSlopesOfTheLoss) {
-    Graph graph = training(request(tiny()));
+class BertLabels : public ::testing::TestWithParam<LabelKind> {};
+INSTANTIATE_TEST_SUITE_P(BertClassification, BertLabels,
+                         ::testing::Values(LabelKind::single, LabelKind::score, LabelKind::several),
+                         [](const auto& kind) { return std::string(spelling(kind.param)); });
+
+TEST_P(BertLabels, GradientsAreTheSlopesOfTheLoss) {
+    Graph graph = training(of_kind(GetParam()));
     graph::Objective objective;
     objective.loss = output(graph, kLoss);
     objective.targets = graph.values_with_role(graph::Role::parameter);
@@ -232,8 +267,8 @@ TEST(BertClassification, GradientsAreTheSlopesOfTheLoss) {
     }
 }
 
-TEST(BertClassification, ATextWithoutALabelCountsNowhere) {
-    const Graph graph = build_bert_classification_evaluation(request(tiny()), ops::op_table());
+TEST_P(BertLabels, ATextWithoutALabelCountsNowhere) {
+    const Graph graph = build_bert_classification_evaluation(of_kind(GetParam()), ops::op_table());
     Evaluated net(graph);
     fill(net, graph);
     net.run(graph::Phase::forward);
@@ -242,9 +277,42 @@ TEST(BertClassification, ATextWithoutALabelCountsNowhere) {
     std::ranges::fill(std::span(net.of(kInputIds)).last(5), 5);
     net.run(graph::Phase::forward);
     EXPECT_EQ(net.of(output(graph, kLoss))[0], loss);
-    net.of(kLabels)[2] = 1;
+    if (GetParam() == LabelKind::score) net.of(kLabelWeights)[2] = 1;
+    net.of(kLabels).back() = 1;
     net.run(graph::Phase::forward);
     EXPECT_GT(net.of(output(graph, kLoss))[0], loss);
+}
+
+TEST(BertClassification, LossesOfScoresAndOfSeveralLabels) {
+    const auto evaluated = [](LabelKind kind,
+                              const std::function<void(Evaluated&, const std::vector<double>&)>& check) {
+        BertClassificationRequest how = of_kind(kind);
+        how.marks_logits = true;
+        const Graph graph = build_bert_classification_evaluation(how, ops::op_table());
+        Evaluated net(graph);
+        fill(net, graph);
+        net.run(graph::Phase::forward);
+        check(net, net.of(output(graph, kLogits)));
+        return std::pair(net.of(output(graph, kLoss))[0],
+                         kind == LabelKind::score ? 0 : net.of(output(graph, kCorrect))[0]);
+    };
+    double loss = 0;
+    double correct = 0;
+    const auto score = evaluated(LabelKind::score, [&](Evaluated& net, const std::vector<double>& logits) {
+        for (std::size_t i = 0; i < 2; ++i)
+            loss += std::pow(logits[i] - net.of(kLabels)[i], 2);
+    });
+    EXPECT_NEAR(score.first, loss, 1e-12);
+    loss = 0;
+    const auto sums = evaluated(LabelKind::several, [&](Evaluated& net, const std::vector<double>& logits) {
+        for (std::size_t i = 0; i < 8; ++i) {
+            const bool label = net.of(kLabels)[i] == 1;
+            loss += std::log1p(std::exp(label ? -logits[i] : logits[i])) / 4;
+            if ((logits[i] > 0) == label) correct += 0.25;
+        }
+    });
+    EXPECT_NEAR(sums.first, loss, 1e-12);
+    EXPECT_EQ(sums.second, correct);
 }
 
 }  // namespace

@@ -159,10 +159,18 @@ double bert_forward_flops(const BertSettings& settings, std::int64_t length, std
 // B: sequences of S tokens; C: classes; H: hidden size. The encoder and the pooler have the variables of the
 // pretraining network, so that they can start from a checkpoint of pretraining. Variables below kClassifierScope are
 // new: output_weights [C,H] and output_bias [C]. Inputs: kInputIds, kSegmentIds, kInputPosition and kInputMask of
-// this file, and kLabels of model.h, i32[B]. Outputs: kLoss and kCorrect of model.h, sums over the samples whose
-// label is a class.
+// this file, and kLabels of model.h. Outputs: kLoss and kCorrect of model.h, sums over the samples with a label:
+//
+//   labels   kLabels                    kLoss of a sample                           kCorrect of a sample
+//   single   i32[B]                     cross entropy                               1: the label's logit is the largest
+//   score    f32[B]; kLabelWeights too  label weight * (logit - label)^2; C is 1    (not an output)
+//   several  i32[B,C]: 0 or 1           mean over labels of the cross entropy of    share of the labels with
+//                                       sigmoid(logit)                              (logit > 0) = label
+//
+// Labels below 0 and label weights of 0 count nothing.
 
-inline constexpr std::string_view kLogits = "logits";  // output [B,C] in the compute type, if asked for
+inline constexpr std::string_view kLabelWeights = "label_weights";  // input f32[B], of scores
+inline constexpr std::string_view kLogits = "logits";               // output [B,C] in the compute type, if asked for
 inline constexpr std::string_view kClassifierScope = "cls/classifier";
 
 struct BertClassificationRequest {
@@ -170,6 +178,7 @@ struct BertClassificationRequest {
     NumericsSettings numerics;
     std::int64_t batch = 1;                // B
     std::int64_t length = 128;             // S
+    LabelKind labels = LabelKind::single;  // of a text
     std::int64_t classes = 2;              // C
     double head_dropout = 0;               // dropout rate of the pooled output, in [0, 1)
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
@@ -179,8 +188,8 @@ struct BertClassificationRequest {
 /// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "glu0".
 std::vector<std::string> bert_classification_functions(const BertSettings& settings);
 
-/// Forward graph with the loss. Error(usage) for inconsistent sizes, fewer than two classes and splits that are not
-/// functions of the network; Error(unsupported) for settings that this version lacks.
+/// Forward graph with the loss. Error(usage) for inconsistent sizes, a C that does not fit the labels and splits that
+/// are not functions of the network; Error(unsupported) for settings that this version lacks.
 graph::Graph build_bert_classification_training(const BertClassificationRequest& request, const graph::OpTable& ops);
 /// The same without dropout.
 graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops);

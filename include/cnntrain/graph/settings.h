@@ -39,6 +39,16 @@ constexpr auto spellings(Family) {
 
 enum class NormKind : std::uint8_t { batch, group };
 
+/// The labels of a text.
+enum class LabelKind : std::uint8_t {
+    single,   // one of C classes
+    score,    // a number (regression)
+    several,  // any of C labels, also none
+};
+constexpr auto spellings(LabelKind) {
+    return std::to_array<std::string_view>({"single", "score", "several"});
+}
+
 /// Padding of convolutions and of max-pooling. The rules differ where there is a stride.
 enum class PaddingRule : std::uint8_t {
     same,       // TensorFlow's SAME: an odd pixel is below and to the right

@@ -230,24 +230,89 @@ double bert_forward_flops(const BertSettings& settings, std::int64_t length, std
 
 namespace {
 
+/// Losses are computed in f32, so that 16-bit logits lose nothing in a difference or a sum.
+ValueId in_f32(BertEncoder& encoder, ValueId x, const std::string& name) {
+    Graph& graph = encoder.graph();
+    return graph.desc(x).dtype == DType::f32 ? x : graph.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {x}, name);
+}
+
+/// Marks the sums over rows of logits[N,C], times a factor, as the outputs.
+void add_cross_entropy(BertEncoder& encoder, ValueId logits, ValueId labels, double factor = 1) {
+    const std::string scope(kClassifierScope);
+    Graph& graph = encoder.graph();
+    const std::vector<ValueId> sums =
+        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, scope + "/loss");
+    const auto mark = [&](std::string_view name, ValueId sum) {
+        const std::string mean = scope + "/mean_" + std::string(name);
+        if (factor != 1) sum = graph.add_one(OpKind::scale, graph::ScaleAttrs{factor}, {sum}, mean);
+        graph.mark_output(std::string(name), sum);
+    };
+    mark(kLoss, sums[0]);
+    mark(kCorrect, sums[1]);
+}
+
+/// The cross entropy of sigmoid(x) is that of a softmax over the logits 0 and x.
+void add_binary_cross_entropy(BertEncoder& encoder, ValueId logits) {
+    const std::string scope(kClassifierScope);
+    const Shape shape = encoder.graph().desc(logits).shape;
+    const ValueId column = encoder.reshaped(in_f32(encoder, logits, scope + "/logits_f32"), {element_count(shape), 1},
+                                            scope + "/logit_column");
+    const graph::SliceAttrs second{.axis = 1, .begin = 1, .end = 2, .extent = 2};
+    const ValueId pairs = encoder.graph().add_one(OpKind::slice_grad, second, {column}, scope + "/logit_pairs");
+    const ValueId labels = encoder.flat(encoder.input(kLabels, shape), scope + "/labels");
+    add_cross_entropy(encoder, pairs, labels, 1 / static_cast<double>(shape[1]));
+}
+
+/// The loss is the product of the differences d[1,B] and the weighted differences [B,1].
+void add_squared_error(BertEncoder& encoder, ValueId scores) {
+    const std::string scope(kClassifierScope);
+    Graph& graph = encoder.graph();
+    const std::int64_t batch = graph.desc(scores).shape[0];
+    const auto times = [&](ValueId a, ValueId b, const std::string& name) {
+        return graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {a, b}, name);
+    };
+    const ValueId minus_one =
+        graph.add_one(OpKind::constant, graph::ConstantAttrs{-1, {DType::f32, {1, 1}}}, {}, scope + "/minus_one");
+    const ValueId labels = encoder.reshaped(encoder.input(kLabels, {batch}, DType::f32), {batch, 1}, scope + "/labels");
+    const ValueId difference =
+        graph.add_one(OpKind::add, graph::NoAttrs{},
+                      {in_f32(encoder, scores, scope + "/scores"), times(labels, minus_one, scope + "/minus_labels")},
+                      scope + "/difference");
+    const ValueId weights =
+        encoder.reshaped(encoder.input(kLabelWeights, {batch}, DType::f32), {batch, 1, 1}, scope + "/weights");
+    const ValueId weighted = times(encoder.reshaped(difference, {batch, 1, 1}, scope + "/differences"), weights,
+                                   scope + "/weighted_differences");
+    const ValueId loss = times(encoder.reshaped(difference, {1, batch}, scope + "/difference_row"),
+                               encoder.reshaped(weighted, {batch, 1}, scope + "/weighted_column"), scope + "/squares");
+    graph.mark_output(std::string(kLoss), encoder.reshaped(loss, {}, scope + "/loss"));
+}
+
 void add_classifier(const BertClassificationRequest& request, BertEncoder& encoder) {
     const std::string scope(kClassifierScope);
-    const graph::ValueId pooled = encoder.drop(encoder.pooled(/*place=*/0), scope + "/dropout", request.head_dropout);
-    const graph::ValueId table = encoder.weight(scope + "/output_weights", {request.classes, request.model.hidden});
-    const graph::ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
-    const graph::ValueId labels = encoder.input(kLabels, {request.batch});
-    graph::Graph& graph = encoder.graph();
-    const std::vector<graph::ValueId> loss =
-        graph.add(graph::OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, scope + "/loss");
-    graph.mark_output(std::string(kLoss), loss[0]);
-    graph.mark_output(std::string(kCorrect), loss[1]);
-    if (request.marks_logits) graph.mark_output(std::string(kLogits), logits);
+    const ValueId pooled = encoder.drop(encoder.pooled(/*place=*/0), scope + "/dropout", request.head_dropout);
+    const ValueId table = encoder.weight(scope + "/output_weights", {request.classes, request.model.hidden});
+    const ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
+    switch (request.labels) {
+        case LabelKind::single:
+            add_cross_entropy(encoder, logits, encoder.input(kLabels, {request.batch}));
+            break;
+        case LabelKind::score:
+            add_squared_error(encoder, logits);
+            break;
+        case LabelKind::several:
+            add_binary_cross_entropy(encoder, logits);
+    }
+    if (request.marks_logits) encoder.graph().mark_output(std::string(kLogits), logits);
 }
 
 graph::Graph build(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode) {
     const BertInput input{.batch = request.batch, .length = request.length};
     check_encoder(request.model, input);
-    require(request.classes >= 2, "texts need at least 2 classes, not " + std::to_string(request.classes));
+    if (request.labels == LabelKind::score) {
+        require(request.classes == 1, "a score is one number, not " + std::to_string(request.classes));
+    } else {
+        require(request.classes >= 2, "texts need at least 2 classes, not " + std::to_string(request.classes));
+    }
     const std::vector<std::string> functions = bert_classification_functions(request.model);
     check_bert_splits(functions, request.splits);
     BertEncoder encoder(request.model, request.numerics, input, ops, mode);

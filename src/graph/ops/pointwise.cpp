@@ -28,6 +28,10 @@ std::vector<TensorDesc> infer_scale(const Attrs& attrs, Descs inputs) {
     return {inputs[0]};
 }
 
+void scale_gradient(GradContext& context) {
+    context.set_grad(0, context.add_one(OpKind::scale, context.attrs(), {context.grad_output(0)}, "scale_grad"));
+}
+
 void evaluate_scale(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     outputs[0].values[0] = std::get<graph::ScaleAttrs>(attrs).factor * inputs[0]->values[0];
 }

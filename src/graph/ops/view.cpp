@@ -125,7 +125,9 @@ void slice_gradient(GradContext& context) {
 }
 
 void slice_grad_gradient(GradContext& context) {
-    context.set_grad(0, context.add_one(OpKind::slice, context.attrs(), {context.grad_output(0)}, "slice"));
+    auto attrs = context.attrs_as<SliceAttrs>();
+    attrs.extent = 0;
+    context.set_grad(0, context.add_one(OpKind::slice, attrs, {context.grad_output(0)}, "slice"));
 }
 
 std::vector<TensorDesc> infer_slice_grad(const Attrs& attrs, Descs inputs) {
@@ -175,7 +177,6 @@ void describe_slice(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> view_ops() {
     return {
         {.kind = OpKind::reshape,
-         .follows_weights = true,
          .infer = infer_reshape,
          .gradient = reshape_gradient,
          .flops = flops_per_output<0>,
