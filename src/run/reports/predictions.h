@@ -13,6 +13,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/run/scores.h"
 #include "run/metrics/meters.h"
 
 namespace cnntrain::run {
@@ -84,12 +85,7 @@ void check_predictions_file(const PredictionsFile& table, const options::ParseRe
 
 // Counts of a validation by class: of tasks whose graphs have logits.
 
-/// Samples of one class.
-struct ClassCount {
-    double samples = 0;
-    double correct = 0;
-    double predicted = 0;  // samples of any class that the network takes for this one
-};
+using metrics::ClassCount;
 
 class ClassCounts {
 public:

@@ -1,0 +1,57 @@
+// Scores of predictions, computed from the predictions of a whole data set: of classes, numbers and several labels. The
+// files in which run_classifier.py reports them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cnntrain::metrics {
+
+/// Samples of one class. The counts of all classes are enough for every score of classes below, and may be summed over
+/// processes.
+struct ClassCount {
+    double samples = 0;
+    double correct = 0;
+    double predicted = 0;  // samples of any class that the network takes for this one
+};
+
+/// Counts by class; samples whose label is not in 0..classes-1 are left out.
+std::vector<ClassCount> count_classes(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
+                                      std::size_t classes);
+
+/// Share of correct samples; 0 without samples.
+double accuracy(std::span<const ClassCount> classes);
+/// Harmonic mean of precision and recall; 0 if nothing is of the class, or taken for it.
+double f1(const ClassCount& count);
+/// Mean of the F1 of the classes that samples have or are taken for.
+double macro_f1(std::span<const ClassCount> classes);
+/// F1 of the sums over the classes: with several labels, of all labels together.
+double micro_f1(std::span<const ClassCount> classes);
+/// Matthews correlation for any number of classes (R_K, Gorodkin 2004); 0 if all samples are of one class, or taken for
+/// one.
+double matthews(std::span<const ClassCount> classes);
+
+/// Pearson correlation; 0 if one side is constant. Both have the same length.
+double pearson(std::span<const double> scores, std::span<const double> predicted);
+/// Pearson correlation of ranks, where equal values share their mean rank.
+double spearman(std::span<const double> scores, std::span<const double> predicted);
+
+struct LabelCounts {
+    std::vector<ClassCount> labels;  // for each label, the samples that have it
+    double samples = 0;
+    double exact = 0;  // samples all of whose labels are predicted correctly
+};
+/// Counts of several labels i32[N,C], each 0 or 1; samples whose first label is negative are left out.
+LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
+                         std::size_t classes);
+
+/// eval_results.txt: "key = value" lines in alphabetical order, and `preds`, the predictions in brackets.
+std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions);
+/// predict_results.txt: a header and a numbered line for each prediction.
+std::string predict_results_text(std::span<const std::string> predictions);
+
+}  // namespace cnntrain::metrics

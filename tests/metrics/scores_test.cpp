@@ -1,0 +1,91 @@
+#include "cnntrain/run/scores.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace cnntrain::metrics {
+namespace {
+
+using Labels = std::vector<std::int32_t>;
+using Numbers = std::vector<double>;
+
+const Labels kTruth = {1, 0, 1, 1, 0, 0, 1, 0, 1, 1};
+const Labels kPredicted = {1, 0, 0, 1, 1, 0, 1, 0, 1, 0};
+
+TEST(Scores, OfTwoClasses) {
+    const std::vector<ClassCount> counts = count_classes(kTruth, kPredicted, 2);
+    EXPECT_EQ(counts[0].samples, 4);
+    EXPECT_EQ(counts[0].correct, 3);
+    EXPECT_EQ(counts[0].predicted, 5);
+    EXPECT_DOUBLE_EQ(accuracy(counts), 0.7);
+    EXPECT_DOUBLE_EQ(f1(counts[1]), 0.7272727272727273);
+    EXPECT_DOUBLE_EQ(macro_f1(counts), (0.7272727272727273 + 6.0 / 9) / 2);
+    EXPECT_DOUBLE_EQ(micro_f1(counts), 0.7);
+    EXPECT_NEAR(matthews(counts), 0.408248290463863, 1e-15);
+}
+
+TEST(Scores, OfOneClassOnlyAndOfNothing) {
+    EXPECT_EQ(matthews(count_classes(kTruth, Labels(kTruth.size(), 1), 2)), 0);
+    EXPECT_EQ(matthews(count_classes(Labels(kTruth.size(), 0), kTruth, 2)), 0);
+    EXPECT_EQ(f1(count_classes(Labels{0, 0}, Labels{0, 0}, 2)[1]), 0);
+    EXPECT_EQ(macro_f1(count_classes(Labels{0, 0}, Labels{0, 0}, 2)), 1) << "the other class is nowhere";
+    for (const auto score : {accuracy, macro_f1, micro_f1, matthews})
+        EXPECT_EQ(score(count_classes(Labels{-1, 2}, Labels{0, 0}, 2)), 0);
+}
+
+/// R_K by its definition: the correlation of the one-hot vectors of labels and predictions.
+TEST(Scores, MatthewsOfThreeClassesIsACorrelation) {
+    const Labels labels = {0, 0, 1, 1, 1, 2, 2, 2, 2, 0};
+    const Labels predicted = {0, 1, 1, 1, 2, 2, 2, 0, 2, 0};
+    std::array<double, 3> sums{};
+    for (std::int32_t c = 0; c < 3; ++c) {
+        double mean_label = 0;
+        double mean_predicted = 0;
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            mean_label += (labels[i] == c ? 1.0 : 0.0) / static_cast<double>(labels.size());
+            mean_predicted += (predicted[i] == c ? 1.0 : 0.0) / static_cast<double>(labels.size());
+        }
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            const double label = (labels[i] == c ? 1 : 0) - mean_label;
+            const double other = (predicted[i] == c ? 1 : 0) - mean_predicted;
+            sums[0] += label * other;
+            sums[1] += label * label;
+            sums[2] += other * other;
+        }
+    }
+    EXPECT_NEAR(matthews(count_classes(labels, predicted, 3)), sums[0] / std::sqrt(sums[1] * sums[2]), 1e-12);
+}
+
+TEST(Scores, Correlations) {
+    const Numbers truth = {2.4, 5, 0, 3.2, 3.2, 1, 4.5, 4.5};
+    const Numbers predicted = {2, 4.8, 0.5, 3, 3.4, 1.5, 4, 4.9};
+    EXPECT_NEAR(pearson(truth, predicted), 0.9762821115730462, 1e-14);
+    EXPECT_NEAR(spearman(truth, predicted), 0.9518763181059628, 1e-14);
+    EXPECT_EQ(pearson(truth, Numbers(8, 1)), 0);
+    EXPECT_EQ(spearman(Numbers(8, 1), predicted), 0);
+    EXPECT_EQ(pearson(Numbers{}, Numbers{}), 0);
+}
+
+TEST(Scores, OfSeveralLabels) {
+    const LabelCounts counts =
+        count_labels(Labels{1, 0, 1, 0, 0, 0, -1, -1, -1, 1, 1, 0}, Labels{1, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 0}, 3);
+    EXPECT_EQ(counts.samples, 3);
+    EXPECT_EQ(counts.exact, 1);
+    EXPECT_DOUBLE_EQ(micro_f1(counts.labels), 2.0 * 3 / (4 + 4));
+    EXPECT_DOUBLE_EQ(macro_f1(counts.labels), (2.0 / 3 + 2.0 / 3 + 1) / 3);
+}
+
+TEST(Scores, ReportsAreSortedByKey) {
+    const std::vector<std::string> predictions = {"0", "1", "1"};
+    EXPECT_EQ(eval_results_text({{"loss", 0.25}, {"acc", 0.7}, {"average_loss", 1e-9}, {"pearson", 1}}, predictions),
+              "acc = 0.7\naverage_loss = 1e-09\nloss = 0.25\npearson = 1\npreds = [0 1 1]\n");
+    EXPECT_EQ(predict_results_text(std::vector<std::string>{"neutral", "2.5"}),
+              "index\tprediction\n0\tneutral\n1\t2.5\n");
+}
+
+}  // namespace
+}  // namespace cnntrain::metrics
