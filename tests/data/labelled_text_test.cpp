@@ -1,8 +1,6 @@
 #include "cnntrain/data/sets.h"
 
-#include <functional>
 #include <map>
-#include <numeric>
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
@@ -10,6 +8,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "text_samples.h"
 
 namespace cnntrain::data {
 namespace {
@@ -20,45 +19,10 @@ using testing::Gt;
 const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##d\n,\n\"\n";
 enum Token : std::int32_t { unk = 1, cls, sep, a = 5, b, c, d, comma, quote };
 
-struct Sample {
-    std::vector<std::int32_t> ids, segments, mask;
-    std::int32_t label = 0;
-
-    /// The tokens before the padding; all after them is zero.
-    std::vector<std::int32_t> tokens() const {
-        const auto used = static_cast<std::size_t>(std::accumulate(mask.begin(), mask.end(), 0));
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            EXPECT_EQ(mask[i], i < used ? 1 : 0);
-            EXPECT_TRUE(i < used || (ids[i] == 0 && segments[i] == 0));
-        }
-        return {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(used)};
-    }
-};
-
-Sample filled(const Dataset& data, const std::function<void(SampleView)>& fill) {
-    Sample sample;
-    std::vector<std::vector<std::int32_t>*> fields = {&sample.ids, &sample.segments, &sample.mask};
-    std::vector<std::span<std::byte>> views;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        fields[i]->assign(static_cast<std::size_t>(data.fields()[i].desc.elements()), -9);
-        views.push_back(std::as_writable_bytes(std::span(*fields[i])));
-    }
-    views.push_back(std::as_writable_bytes(std::span(&sample.label, 1)));
-    fill(views);
-    return sample;
-}
-
-Sample sample_of(const Dataset& data, std::int64_t index) {
-    return filled(data, [&](SampleView view) {
-        Workspace workspace;
-        EXPECT_EQ(data.read(index, {}, view, workspace), SampleState::counted);
-    });
-}
-
 std::vector<std::int32_t> labels_of(const Dataset& data) {
     std::vector<std::int32_t> labels;
     for (std::int64_t i = 0; i < data.size(); ++i)
-        labels.push_back(sample_of(data, i).label);
+        labels.push_back(text_sample(data, i).labels.at(0));
     return labels;
 }
 
@@ -92,21 +56,21 @@ TEST_F(LabelledTexts, FieldsOfATextAndOfAPair) {
                                             Field{"input_mask", tokens}, Field{"labels", {DType::i32, {}}}));
     EXPECT_THAT(data->classes(), ElementsAre("no", "yes"));
     EXPECT_EQ(data->size(), 2);
-    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, b, sep));
-    EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, c, d, sep));
+    EXPECT_THAT(text_sample(*data, 0).tokens(), ElementsAre(cls, a, b, sep));
+    EXPECT_THAT(text_sample(*data, 1).tokens(), ElementsAre(cls, c, d, sep));
     EXPECT_THAT(labels_of(*data), ElementsAre(1, 0));
     const auto pairs = open("a b\tc\tyes\na\tb\tno\n");
-    const Sample pair = sample_of(*pairs, 0);
+    const TextSample pair = text_sample(*pairs, 0);
     EXPECT_THAT(pair.tokens(), ElementsAre(cls, a, b, sep, c, sep));
     EXPECT_THAT(pair.segments, ElementsAre(0, 0, 0, 0, 1, 1, 0, 0));
     settings_.lower_case = false;
-    EXPECT_THAT(sample_of(*open("A b\tyes\na\tno\n"), 0).tokens(), ElementsAre(cls, unk, b, sep));
+    EXPECT_THAT(text_sample(*open("A b\tyes\na\tno\n"), 0).tokens(), ElementsAre(cls, unk, b, sep));
 }
 
 TEST_F(LabelledTexts, CommaSeparatedWithLineEndsInQuotes) {
     settings_.file = "t.csv";
     const auto data = open("label,text\r\n1,\"a, \"\"b\"\"\nc\"\r\n0,b\r\n");
-    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, comma, quote, b, quote, c, sep));
+    EXPECT_THAT(text_sample(*data, 0).tokens(), ElementsAre(cls, a, comma, quote, b, quote, c, sep));
     EXPECT_THAT(labels_of(*data), ElementsAre(1, 0));
     EXPECT_THAT(refusal("text,label\n\"a\nb\",x\nc\n"), HasSubstr("t.csv"));
 }
@@ -114,18 +78,18 @@ TEST_F(LabelledTexts, CommaSeparatedWithLineEndsInQuotes) {
 TEST_F(LabelledTexts, LongTextsLoseTheirLastTokens) {
     const auto data = open("a b c a b c\tx\na b c a b c a\ty\n");
     EXPECT_EQ(data->truncated(), 1);
-    EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, a, b, c, a, b, c, sep));
+    EXPECT_THAT(text_sample(*data, 1).tokens(), ElementsAre(cls, a, b, c, a, b, c, sep));
     // The longer text first; then both by turns, the second one before the first.
     const auto pairs = open("a b c a b c\tb\tx\na\tb c b c b c\ty\na b c\tb c b\tx\n");
     EXPECT_EQ(pairs->truncated(), 3);
-    EXPECT_THAT(sample_of(*pairs, 0).tokens(), ElementsAre(cls, a, b, c, a, sep, b, sep));
-    EXPECT_THAT(sample_of(*pairs, 1).tokens(), ElementsAre(cls, a, sep, b, c, b, c, sep));
-    EXPECT_THAT(sample_of(*pairs, 2).tokens(), ElementsAre(cls, a, b, c, sep, b, c, sep));
+    EXPECT_THAT(text_sample(*pairs, 0).tokens(), ElementsAre(cls, a, b, c, a, sep, b, sep));
+    EXPECT_THAT(text_sample(*pairs, 1).tokens(), ElementsAre(cls, a, sep, b, c, b, c, sep));
+    EXPECT_THAT(text_sample(*pairs, 2).tokens(), ElementsAre(cls, a, b, c, sep, b, c, sep));
 }
 
 TEST_F(LabelledTexts, HeadersAreRecognised) {
     const auto first = [&](const std::string& header, const std::string& row, const std::string& other) {
-        return sample_of(*open(header + "\n" + row + "\n" + other + "\n"), 0).tokens();
+        return text_sample(*open(header + "\n" + row + "\n" + other + "\n"), 0).tokens();
     };
     EXPECT_THAT(first("sentence\tlabel", "a\t0", "b\t1"), ElementsAre(cls, a, sep));
     EXPECT_THAT(first("Label\tidx\tText", "0\tc\ta", "1\tc\tb"), ElementsAre(cls, a, sep));
@@ -147,10 +111,10 @@ TEST_F(LabelledTexts, ColumnsByTheNamesThatTheUserGives) {
     settings_.text_column = "tweet";
     settings_.label_column = "mood";
     const auto data = open("mood\tid\ttweet\nx\tb\ta\ny\tb\tb\n");
-    EXPECT_THAT(sample_of(*data, 0).tokens(), ElementsAre(cls, a, sep));
+    EXPECT_THAT(text_sample(*data, 0).tokens(), ElementsAre(cls, a, sep));
     EXPECT_THAT(refusal("mood\ttext\n"), HasSubstr("'tweet'"));
     settings_.pair_column = "reply";
-    EXPECT_THAT(sample_of(*open("mood\treply\ttweet\nx\tb\ta\ny\tb\tb\n"), 0).tokens(),
+    EXPECT_THAT(text_sample(*open("mood\treply\ttweet\nx\tb\ta\ny\tb\tb\n"), 0).tokens(),
                 ElementsAre(cls, a, sep, b, sep));
     settings_.text_column = "";
     EXPECT_THAT(refusal("mood\treply\ttweet\n", {}, ErrorKind::usage), Not(IsEmpty()));
@@ -176,7 +140,7 @@ TEST_F(LabelledTexts, LabelsNeedNotBeRead) {
          {"a\nb\n", "idx\tsentence\n0\ta\n1\tb\n", "a\tmaybe\nb\t\n", "label\ttext\n\ta\n\tb\n"}) {
         const auto data = open(text, {"yes", "no"});
         EXPECT_THAT(labels_of(*data), ElementsAre(kNoLabel, kNoLabel));
-        EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, b, sep));
+        EXPECT_THAT(text_sample(*data, 1).tokens(), ElementsAre(cls, b, sep));
     }
     EXPECT_THAT(refusal("a\n", {}, ErrorKind::usage), Not(IsEmpty()));
 }
@@ -202,12 +166,12 @@ TEST_F(LabelledTexts, SpecialTokensAreWholeOrDivided) {
     const std::string text = "a[SEP]b [MASK]\tx\n[PAD][CLS][UNK] [sep]\ty\na b\tx\n";
     const auto whole = open(text);
     EXPECT_EQ(whole->with_special_tokens(), 2);
-    EXPECT_THAT(sample_of(*whole, 0).tokens(), ElementsAre(cls, a, sep, b, mask, sep));
-    EXPECT_THAT(sample_of(*whole, 1).tokens(), ElementsAre(cls, pad, cls, unk, unk, unk, unk, sep));
+    EXPECT_THAT(text_sample(*whole, 0).tokens(), ElementsAre(cls, a, sep, b, mask, sep));
+    EXPECT_THAT(text_sample(*whole, 1).tokens(), ElementsAre(cls, pad, cls, unk, unk, unk, unk, sep));
     settings_.splits_special_tokens = true;
     const auto divided = open(text);
     EXPECT_EQ(divided->with_special_tokens(), 2);
-    EXPECT_THAT(sample_of(*divided, 0).tokens(), ElementsAre(cls, a, unk, unk, unk, b, unk, sep));
+    EXPECT_THAT(text_sample(*divided, 0).tokens(), ElementsAre(cls, a, unk, unk, unk, b, unk, sep));
 }
 
 TEST_F(LabelledTexts, BadFilesAreErrors) {
@@ -257,7 +221,7 @@ TEST_F(LabelledTexts, ALargeVocabularyAndManyRowsInAnyNumberOfThreads) {
     for (int i = 0; i < 3000; ++i)
         text += "w" + std::to_string(23 * i) + "\t" + std::to_string(i % 3) + "\n";
     const auto data = open(text);
-    const auto first_token = [](const Dataset& from, std::int64_t i) { return sample_of(from, i).ids[1]; };
+    const auto first_token = [](const Dataset& from, std::int64_t i) { return text_sample(from, i).ids[1]; };
     for (std::int64_t i = 0; i < data->size(); ++i)
         ASSERT_EQ(first_token(*data, i), 11 + 23 * i);
     const auto alone = open_labelled_text(settings_, 1, {}, files_);
@@ -286,6 +250,62 @@ TEST_F(LabelledTexts, PartsHaveEveryClassInTheSameShare) {
     EXPECT_THAT(message_of(ErrorKind::usage, [&] { data->parts(1, 5); }), HasSubstr("0 and"));
 }
 
+TextSample padding_of(const Dataset& data) {
+    return filled_text(data, [&](SampleView view) {
+        Workspace workspace;
+        EXPECT_EQ(data.read(kPaddingSample, {}, view, workspace), SampleState::padding);
+    });
+}
+
+TEST_F(LabelledTexts, ScoresAreNumbers) {
+    settings_.labels = nn::LabelKind::score;
+    const auto data = open("text\tscore\na\t-1.5\nb\t 2\nc\t1e-60\n");
+    EXPECT_THAT(data->classes(), IsEmpty());
+    for (const auto& [index, score] : std::map<std::int64_t, float>{{0, -1.5F}, {1, 2}, {2, 0}}) {
+        EXPECT_EQ(text_sample(*data, index).score(), score);
+        EXPECT_EQ(text_sample(*data, index).weight, 1);
+    }
+    EXPECT_EQ(padding_of(*data).score(), 0);
+    EXPECT_EQ(padding_of(*data).weight, 0);
+    EXPECT_THAT(refusal("a\t1\nb\thigh\n"), AllOf(HasSubstr("t.tsv:2"), HasSubstr("found 'high'")));
+    settings_.needs_labels = false;
+    for (const std::string text : {"text\na\n", "a\t\n", "a\tx\n"})
+        EXPECT_EQ(text_sample(*open(text), 0).weight, 0) << text;
+}
+
+TEST_F(LabelledTexts, SeveralLabelsAreInOneCell) {
+    settings_.labels = nn::LabelKind::several;
+    const std::string text = "text\tlabels\na\tsport| news\nb\t\nc\tnews||\n";
+    const auto data = open(text);
+    EXPECT_THAT(data->classes(), ElementsAre("news", "sport"));
+    EXPECT_EQ(data->fields().back(), (Field{"labels", {DType::i32, {2}}}));
+    EXPECT_THAT(text_sample(*data, 0).labels, ElementsAre(1, 1));
+    EXPECT_THAT(text_sample(*data, 1).labels, ElementsAre(0, 0));
+    EXPECT_THAT(text_sample(*data, 2).labels, ElementsAre(1, 0));
+    EXPECT_THAT(padding_of(*data).labels, ElementsAre(kNoLabel, kNoLabel));
+    EXPECT_THAT(text_sample(*open("a\tz\n", {"z", "y", "x"}), 0).labels, ElementsAre(1, 0, 0));
+    EXPECT_THAT(refusal("a\tx|z\nb\ty\n", {"x", "y"}), AllOf(HasSubstr("t.tsv:1"), HasSubstr("found 'z'")));
+    EXPECT_THAT(refusal("text\tlabels\na\t\nb\t\n"), HasSubstr("found none in all of its 2 rows"));
+    EXPECT_THAT(refusal("a\tx\nb\tx\n"), HasSubstr("found 'x'"));
+    settings_.needs_labels = false;
+    for (const std::string other : {"text\na\n", "a\t\n", "a\tnews|weather\n"})
+        EXPECT_THAT(text_sample(*open(other, {"news", "sport"}), 0).labels, ElementsAre(kNoLabel, kNoLabel)) << other;
+    settings_.label_separator = ',';
+    EXPECT_THAT(text_sample(*open("a\tsport,news\n", {"news", "sport"}), 0).labels, ElementsAre(1, 1));
+}
+
+TEST_F(LabelledTexts, PartsOfOtherLabelsAreSharesOfAllSamples) {
+    std::string text;
+    for (int i = 0; i < 50; ++i)
+        text += "a\t" + std::to_string(i) + "\n";
+    for (const nn::LabelKind kind : {nn::LabelKind::score, nn::LabelKind::several}) {
+        settings_.labels = kind;
+        const LabelledParts parts = open(text)->parts(0.2, 5);
+        EXPECT_EQ(parts.validation->size(), 10);
+        EXPECT_EQ(parts.training->size(), 40);
+    }
+}
+
 TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
     std::string vocabulary = kVocabulary;
     std::string text;
@@ -299,7 +319,7 @@ TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
     const auto tokens = [](const Dataset& part) {
         std::vector<std::int32_t> result;
         for (std::int64_t i = 0; i < part.size(); ++i)
-            result.push_back(sample_of(part, i).ids[1]);
+            result.push_back(text_sample(part, i).ids[1]);
         return result;
     };
     const LabelledParts parts = data->parts(0.3, 1);
@@ -316,11 +336,8 @@ TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
 
 TEST_F(LabelledTexts, PaddingOfASweepCountsForNothing) {
     const auto data = open("a\tx\nb\ty\nc\tx\n");
-    const Sample padding = filled(*data, [&](SampleView view) {
-        Workspace workspace;
-        EXPECT_EQ(data->read(kPaddingSample, {}, view, workspace), SampleState::padding);
-    });
-    EXPECT_EQ(padding.label, kNoLabel);
+    const TextSample padding = padding_of(*data);
+    EXPECT_THAT(padding.labels, ElementsAre(kNoLabel));
     EXPECT_THAT(padding.mask, ElementsAre(1, 0, 0, 0, 0, 0, 0, 0)) << "attention sees one token";
     LoaderSettings how;
     how.feed = Feed::sweeps;

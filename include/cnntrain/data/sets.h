@@ -2,14 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::data {
 
@@ -85,33 +90,38 @@ private:
     std::unique_ptr<const Images> images_;  // refers to names_
 };
 
-// The data set of text classification: a TSV or CSV file with one or two texts and a label per row.
+// The data set of text classification: a TSV or CSV file with one or two texts and a label, score or labels per row.
 //
 // The format follows from the file name extension (.tsv, .csv); with another extension, the file is TSV if its first
-// line contains a tab. TSV has no quoting, as in GLUE's files. CSV follows RFC 4180; quoted cells may contain line
-// ends. The text must be UTF-8. Empty lines are skipped.
+// line contains a tab. TSV has no quoting, as in GLUE's files, and carriage returns in it are dropped. CSV follows
+// RFC 4180; quoted cells may contain line ends. The text must be UTF-8. Empty lines are skipped.
 //
 // The first line is a header if it names a text and a label, in any case. Known names:
 //
 //   texts   text, sentence, review, question; pairs: text and text_pair, text_a and text_b, text1 and text2,
 //           sentence1 and sentence2, question1 and question2, premise and hypothesis, question and sentence,
 //           #1 String and #2 String
-//   label   label, labels, gold_label, class, category, is_duplicate, quality
+//   label   label, labels, gold_label, class, category, is_duplicate, quality; a score also: score, similarity
 //
 // Without a header, two columns are text and label; three are text, second text and label.
 //
-// The classes are the distinct labels, sorted as numbers if all are whole numbers, otherwise as text.
+// The classes are the distinct labels, sorted as numbers if all are whole numbers, otherwise as text. A text with any
+// number of labels has them in one cell, separated by `|`: "sport|politics". An empty cell is a text without any; where
+// labels are not needed, it is one whose labels are unknown.
 //
 // S: number of tokens in a sequence. Fields of one sample, in this order; token positions are 0, 1, 2, ...:
 //
-//   name          type    values
-//   input_ids     i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; then 0
-//   segment_ids   i32[S]  1 for the second text and its [SEP], else 0
-//   input_mask    i32[S]  1: a token, 0: padding
-//   labels        i32[]   0..classes-1; kNoLabel: padding, or a row without a label
+//   name           type    values
+//   input_ids      i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; then 0
+//   segment_ids    i32[S]  1 for the second text and its [SEP], else 0
+//   input_mask     i32[S]  1: a token, 0: padding
+//   labels         i32[]   0..classes-1; kNoLabel: padding, or a row without a label
+//     of a score   f32[]   the score; 0: padding, or a row without one
+//     several      i32[C]  1: the text has the label, 0: it does not; kNoLabel: padding, or unknown
+//   label_weights  f32[]   scores only: 1; 0: padding, or a row without a score
 //
 // Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
-// the second.
+// the second. A second text without tokens counts as none.
 
 /// The pieces of a WordPiece vocabulary in the order of their ids, one a line. `path`: such a file or a tokenizer.json.
 /// Error(data), Error(unsupported) for a tokenizer.json that is damaged or of another kind of tokens.
@@ -124,6 +134,18 @@ struct TokeniserFacts {
     bool splits_special_tokens = true;    // that stand in texts
 };
 TokeniserFacts tokeniser_facts(const FileSystem& files, const std::string& vocabulary_file);
+
+inline constexpr std::string_view kLabelWeights = "label_weights";
+
+/// Columns by number, from 0, of a file whose header is not read. Rows may have more cells, and empty texts.
+struct TextColumns {
+    std::size_t text = 0;
+    std::optional<std::size_t> pair = {};
+    std::optional<std::size_t> label = {};
+    bool has_header = true;  // the first line is not a sample
+    bool skips_short_rows = false;
+};
+inline constexpr std::size_t kLastColumn = std::numeric_limits<std::size_t>::max();  // of the row; for labels
 
 // User settings of a file of labelled texts.
 
@@ -142,6 +164,9 @@ struct LabelledTextSettings {
     std::string text_column = {};
     std::string pair_column = {};
     std::string label_column = {};
+    std::optional<TextColumns> columns = {};  // instead of a header and column names
+    nn::LabelKind labels = nn::LabelKind::single;
+    char label_separator = '|';
     bool needs_labels = true;  // false: a row without a label, or with one that is no class, has none
     bool keeps_texts = false;  // for LabelledText::text()
 };
@@ -155,7 +180,7 @@ class LabelledText final : public Dataset {
 public:
     LabelledText(std::shared_ptr<const LabelledTokens> tokens, std::vector<std::uint32_t> rows);
 
-    /// Class names by number.
+    /// Class names by number; empty for scores.
     const std::vector<std::string>& classes() const;
     /// Number of samples in the file that lost tokens.
     std::int64_t truncated() const;
@@ -166,8 +191,8 @@ public:
     /// The sample's row in the file, from 1.
     std::int64_t row(std::int64_t index) const { return rows_.at(static_cast<std::size_t>(index)) + 1; }
     /// Splits the samples into two data sets. The second gets the share `validation_share` of each class, within one
-    /// sample, drawn with the seed; each class keeps at least one sample in the first. Throws Error(usage) for a share
-    /// outside (0, 1), Error(data) if a part is empty.
+    /// sample, drawn with the seed; each class keeps at least one sample in the first. Scores and several labels are
+    /// not divided into classes. Throws Error(usage) for a share outside (0, 1), Error(data) if a part is empty.
     LabelledParts parts(double validation_share, std::uint64_t seed) const;
 
     std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
@@ -191,8 +216,8 @@ struct LabelledParts {
 
 /// Reads and tokenises the file with `threads` threads. `classes`: the classes of the trained network; if empty, the
 /// file defines its own, at least two. Throws Error(usage) for impossible settings. Error(data) names file and line for
-/// rows that do not follow the format above, for empty texts, and, if labels are needed, for empty ones and those not
-/// in `classes`.
+/// rows that do not follow the format above, for empty texts, and, if labels are needed, for empty ones, those not in
+/// `classes`, and scores that are no finite numbers.
 std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
                                                        const std::vector<std::string>& classes = {},
                                                        const FileSystem& files = posix_files());

@@ -1,12 +1,13 @@
 #include "cnntrain/data/sets.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -25,241 +26,12 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
+#include "data/sets/labelled_rows.h"
 #include "data/sets/labelled_text.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
 
 namespace cnntrain::data {
-namespace {
-
-// The rows of a file of labelled texts, and the columns to read.
-
-struct LabelledRow {
-    std::string_view text;
-    std::string_view pair;   // empty: the file has no second texts
-    std::string_view label;  // empty: the file has none, or none is needed
-    std::int64_t line = 0;
-};
-
-/// Columns by number.
-struct LabelledColumns {
-    std::size_t count = 0;  // number of columns in the file
-    std::size_t text = 0;
-    std::optional<std::size_t> pair;
-    std::optional<std::size_t> label;
-    bool has_header = false;
-};
-
-/// Checks that texts and labels are not empty and that all rows have the same number of cells.
-class LabelledRows {
-public:
-    /// Throws Error(data) like open_labelled_text().
-    LabelledRows(const FileSystem& files, const LabelledTextSettings& settings);
-    LabelledRows(const LabelledRows&) = delete;
-    LabelledRows& operator=(const LabelledRows&) = delete;
-
-    const std::vector<LabelledRow>& rows() const { return rows_; }
-    const LabelledColumns& columns() const { return columns_; }
-
-private:
-    void add(const std::vector<std::string_view>& cells, std::int64_t line, const LabelledTextSettings& settings);
-
-    std::string text_;
-    LabelledColumns columns_;
-    std::vector<LabelledRow> rows_;
-};
-
-struct TextNames {
-    std::string_view text;
-    std::string_view pair;  // empty: one text
-};
-
-/// Names of columns in lower case; the first match in a header is used.
-constexpr TextNames kTextNames[] = {{"text", "text_pair"},
-                                    {"text_a", "text_b"},
-                                    {"text1", "text2"},
-                                    {"sentence1", "sentence2"},
-                                    {"question1", "question2"},
-                                    {"premise", "hypothesis"},
-                                    {"question", "sentence"},
-                                    {"#1 string", "#2 string"},
-                                    {"text", ""},
-                                    {"sentence", ""},
-                                    {"review", ""},
-                                    {"question", ""}};
-constexpr std::string_view kLabelNames[] = {"label",    "labels",       "gold_label", "class",
-                                            "category", "is_duplicate", "quality"};
-/// A first line whose last column has one of these names is a header.
-constexpr std::string_view kSureLabelNames[] = {"label", "labels", "gold_label"};
-
-/// The cells of a first row, as column names.
-class HeaderRow {
-public:
-    explicit HeaderRow(const std::vector<std::string_view>& cells) {
-        for (const std::string_view cell : cells) {
-            cells_.push_back(stripped(cell));
-            names_.push_back(in_lower_case(stripped(cell)));
-        }
-    }
-
-    std::size_t size() const { return names_.size(); }
-    std::optional<std::size_t> find(std::string_view name) const { return place(names_, name); }
-    /// Case-sensitive, for columns named by the user.
-    std::optional<std::size_t> find_exactly(std::string_view name) const { return place(cells_, name); }
-    bool is_any(std::size_t column, auto&& names) const {
-        return column < size() && std::ranges::find(names, names_[column]) != std::ranges::end(names);
-    }
-    std::string text() const { return quoted_cells(cells_); }
-
-private:
-    static std::optional<std::size_t> place(const std::vector<std::string>& names, std::string_view name) {
-        const auto found = std::ranges::find(names, name);
-        if (found == names.end()) return std::nullopt;
-        return static_cast<std::size_t>(found - names.begin());
-    }
-
-    std::vector<std::string> cells_;
-    std::vector<std::string> names_;
-};
-
-class ColumnFinder {
-public:
-    ColumnFinder(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
-                 const std::string& place)
-        : header_(first_row), settings_(settings), place_(place) {}
-
-    LabelledColumns run() {
-        columns_.count = header_.size();
-        const bool names_texts = !settings_.text_column.empty() || !settings_.pair_column.empty();
-        const bool finds_texts = names_texts ? take_named_texts() : take_known_texts();
-        const bool finds_label = take_label() || !settings_.needs_labels;
-        columns_.has_header = finds_texts && finds_label;
-        if (columns_.has_header) return columns_;
-        check_no_half_header(finds_texts);
-        return by_place();
-    }
-
-private:
-    std::size_t named(const std::string& name) const {
-        if (const auto column = header_.find_exactly(name)) return *column;
-        fail("expected a header line with the column '" + name + "', found " + header_.text());
-    }
-
-    bool take_named_texts() {
-        if (settings_.text_column.empty()) {
-            throw Error(ErrorKind::usage, "a column of second texts is named ('" + settings_.pair_column +
-                                              "'), but none of first texts; name both");
-        }
-        columns_.text = named(settings_.text_column);
-        if (!settings_.pair_column.empty()) columns_.pair = named(settings_.pair_column);
-        return true;
-    }
-
-    bool take_known_texts() {
-        for (const TextNames& names : kTextNames) {
-            const auto text = header_.find(names.text);
-            const auto pair = names.pair.empty() ? std::nullopt : header_.find(names.pair);
-            if (!text || (!names.pair.empty() && !pair)) continue;
-            columns_.text = *text;
-            columns_.pair = pair;
-            return true;
-        }
-        return false;
-    }
-
-    bool take_label() {
-        if (!settings_.label_column.empty()) {
-            columns_.label =
-                settings_.needs_labels ? named(settings_.label_column) : header_.find_exactly(settings_.label_column);
-            return columns_.label.has_value();
-        }
-        for (const std::string_view name : kLabelNames) {
-            columns_.label = header_.find(name);
-            if (columns_.label) return true;
-        }
-        return false;
-    }
-
-    /// Refuses a header that lacks a column: it would be read as a sample, with its names as text and class.
-    void check_no_half_header(bool finds_texts) const {
-        const bool user_names = !settings_.text_column.empty() || !settings_.label_column.empty();
-        const bool begins_with_text = finds_texts && columns_.text == 0;
-        if (settings_.needs_labels && (begins_with_text || (user_names && finds_texts)))
-            fail("expected a column named label besides the text, found " + header_.text());
-        if (user_names || (settings_.needs_labels && header_.is_any(header_.size() - 1, kSureLabelNames))) {
-            fail("expected a column named text (and text_pair for second texts) besides the label, found " +
-                 header_.text());
-        }
-    }
-
-    LabelledColumns by_place() {
-        columns_.text = 0;
-        columns_.pair = columns_.label = std::nullopt;
-        const bool single = header_.size() == 1 && !settings_.needs_labels;
-        if (!single && header_.size() != 2 && header_.size() != 3) {
-            fail(
-                "expected two columns (text, label) or three (text, second text, label), or a header line that names "
-                "them text, text_pair and label; found " +
-                std::to_string(header_.size()) + (header_.size() == 1 ? " column" : " columns"));
-        }
-        if (header_.size() == 3) columns_.pair = 1;
-        if (!single) columns_.label = header_.size() - 1;
-        return columns_;
-    }
-
-    [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorKind::data, place_ + ": " + what); }
-
-    HeaderRow header_;
-    const LabelledTextSettings& settings_;
-    std::string place_;
-    LabelledColumns columns_;
-};
-
-/// Finds the columns from the first row. Throws Error(data), with a message that starts with `place`, if one is
-/// missing.
-LabelledColumns find_columns(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
-                             const std::string& place) {
-    return ColumnFinder(first_row, settings, place).run();
-}
-
-LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& settings) {
-    const std::string& path = settings.file;
-    text_ = read_text(files, path);
-    const std::size_t mark = text_.size() - checked_utf8(text_, path).size();
-    text_.erase(0, mark);
-    TableReader reader(text_, table_format(path, text_), path);
-    TableRow row;
-    if (!reader.next(row)) throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
-    columns_ = find_columns(row.cells, settings, place_in(path, row.line));
-    if (!columns_.has_header) add(row.cells, row.line, settings);
-    while (reader.next(row))
-        add(row.cells, row.line, settings);
-    if (rows_.empty()) throw Error(ErrorKind::data, path + " has a header line, but no row behind it");
-}
-
-void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t line,
-                       const LabelledTextSettings& settings) {
-    const auto fail = [&](const std::string& what) {
-        throw Error(ErrorKind::data, place_in(settings.file, line) + ": " + what);
-    };
-    if (cells.size() != columns_.count) {
-        fail("expected " + std::to_string(columns_.count) + " cells as in the first row, found " +
-             std::to_string(cells.size()));
-    }
-    const auto sound = [&](std::size_t column, const std::string& what) {
-        if (is_blank(cells[column])) fail(what + " is empty (column " + std::to_string(column + 1) + ")");
-        return cells[column];
-    };
-    LabelledRow row;
-    row.line = line;
-    row.text = sound(columns_.text, "the text");
-    if (columns_.pair) row.pair = sound(*columns_.pair, "the second text");
-    if (columns_.label)
-        row.label = settings.needs_labels ? sound(*columns_.label, "the label") : cells[*columns_.label];
-    rows_.push_back(row);
-}
-
-}  // namespace
 
 LabelledText::LabelledText(std::shared_ptr<const LabelledTokens> tokens, std::vector<std::uint32_t> rows)
     : tokens_(std::move(tokens)), rows_(std::move(rows)) {}
@@ -282,10 +54,12 @@ std::string LabelledText::text(std::int64_t index) const {
 
 std::vector<Field> LabelledText::fields() const {
     const TensorDesc tokens{DType::i32, {tokens_->length}};
-    return {{"input_ids", tokens},
-            {"segment_ids", tokens},
-            {"input_mask", tokens},
-            {std::string(kLabels), {DType::i32, {}}}};
+    std::vector<Field> fields = {{"input_ids", tokens},
+                                 {"segment_ids", tokens},
+                                 {"input_mask", tokens},
+                                 {std::string(kLabels), tokens_->label_desc()}};
+    if (tokens_->kind == nn::LabelKind::score) fields.push_back({std::string(kLabelWeights), {DType::f32, {}}});
+    return fields;
 }
 
 SampleState LabelledText::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
@@ -311,9 +85,10 @@ LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) c
         throw Error(ErrorKind::usage, "the share of samples for validation is " + std::to_string(validation_share) +
                                           ", not between 0 and 1");
     }
-    std::vector<std::vector<std::uint32_t>> of_class(classes().size());
+    std::vector<std::vector<std::uint32_t>> of_class(std::max<std::size_t>(1, classes().size()));
     for (const std::uint32_t row : rows_) {
-        if (tokens_->labels[row] >= 0) of_class[static_cast<std::size_t>(tokens_->labels[row])].push_back(row);
+        const std::int32_t label = tokens_->class_of(row);
+        if (label >= 0) of_class[static_cast<std::size_t>(label)].push_back(row);
     }
     // A separate key, because the loader shuffles with the seed itself.
     const std::uint64_t key = seed ^ hash_text("samples for validation");
@@ -347,18 +122,19 @@ std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSetting
                                                        const std::vector<std::string>& classes,
                                                        const FileSystem& files) {
     auto tokens = std::make_shared<LabelledTokens>(read_labelled_tokens(settings, threads, classes, files));
-    std::vector<std::uint32_t> rows(tokens->labels.size());
+    std::vector<std::uint32_t> rows(tokens->rows());
     std::iota(rows.begin(), rows.end(), 0U);
     return std::make_shared<LabelledText>(std::move(tokens), std::move(rows));
 }
 
 namespace {
 
-// ---- classes ----
+// ---- labels ----
 
 /// The file's own classes, checked for signs that another column was read as the label.
 std::vector<std::string> classes_of(const LabelledRows& table, const std::vector<std::string>& labels,
-                                    const std::string& path) {
+                                    const LabelledTextSettings& settings) {
+    const std::string& path = settings.file;
     constexpr std::size_t kFewRows = 10;
     constexpr std::size_t kManyRows = 100;
     std::map<std::string, std::size_t> counts;
@@ -368,11 +144,13 @@ std::vector<std::string> classes_of(const LabelledRows& table, const std::vector
     for (const auto& [name, count] : counts)
         classes.push_back(name);
     sort_classes(classes);
-    const std::string found = std::to_string(labels.size()) + " rows";
-    if (classes.size() == 1) {
-        throw Error(ErrorKind::data, path + ": expected at least two different labels, found " + quoted_cells(classes) +
-                                         " in all of its " + found);
+    const std::string found = std::to_string(table.rows().size()) + " rows";
+    if (classes.size() < 2) {
+        throw Error(ErrorKind::data, path + ": expected at least two different labels, found " +
+                                         (classes.empty() ? "none" : quoted_cells(classes)) + " in all of its " +
+                                         found);
     }
+    if (settings.labels == nn::LabelKind::several) return classes;
     if (!table.columns().has_header && labels.size() > kFewRows && counts.at(labels.front()) == 1) {
         throw Error(ErrorKind::data, place_in(path, table.rows().front().line) + ": the label " +
                                          quoted_cells({labels.front()}) +
@@ -387,28 +165,78 @@ std::vector<std::string> classes_of(const LabelledRows& table, const std::vector
     return classes;
 }
 
+/// A row's label, or the several ones in its cell.
+std::vector<std::string> labels_of(const LabelledRow& row, const LabelledTextSettings& settings) {
+    if (settings.labels != nn::LabelKind::several) return {stripped(row.label)};
+    std::vector<std::string> labels;
+    for (std::string_view rest = row.label; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(settings.label_separator), rest.size());
+        std::string label = stripped(rest.substr(0, end));
+        if (!label.empty()) labels.push_back(std::move(label));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return labels;
+}
+
+/// Appends the row's labels as the tokens have them; nothing if one is unknown.
+void append_labels(const std::vector<std::string>& labels, const std::map<std::string_view, std::int32_t>& numbers,
+                   LabelledTokens& tokens) {
+    const bool several = tokens.kind == nn::LabelKind::several;
+    const std::size_t begin = tokens.labels.size();
+    if (several) tokens.labels.resize(begin + numbers.size(), 0);
+    for (const std::string& label : labels) {
+        const std::int32_t number = numbers.at(label);
+        if (several) tokens.labels[begin + static_cast<std::size_t>(number)] = 1;
+        if (!several) tokens.labels.push_back(number);
+    }
+}
+
 void number_labels(const LabelledRows& table, const LabelledTextSettings& settings,
                    const std::vector<std::string>& given, LabelledTokens& tokens) {
     tokens.classes = given;
-    if (!table.columns().label) {
-        tokens.labels.assign(table.rows().size(), kNoLabel);
-        return;
+    if (given.empty()) {
+        std::vector<std::string> all;
+        for (const LabelledRow& row : table.rows())
+            std::ranges::move(labels_of(row, settings), std::back_inserter(all));
+        tokens.classes = classes_of(table, all, settings);
     }
-    std::vector<std::string> labels;
-    for (const LabelledRow& row : table.rows())
-        labels.push_back(stripped(row.label));
-    if (given.empty()) tokens.classes = classes_of(table, labels, settings.file);
     std::map<std::string_view, std::int32_t> numbers;
     for (std::size_t i = 0; i < tokens.classes.size(); ++i)
         numbers.emplace(tokens.classes[i], static_cast<std::int32_t>(i));
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        const auto known = numbers.find(labels[i]);
-        if (known == numbers.end() && settings.needs_labels) {
-            throw Error(ErrorKind::data, place_in(settings.file, table.rows()[i].line) +
-                                             ": expected a label of the training (" + quoted_cells(tokens.classes) +
-                                             "), found " + quoted_cells({labels[i]}));
+    const std::size_t width = settings.labels == nn::LabelKind::several ? tokens.classes.size() : 1;
+    for (const LabelledRow& row : table.rows()) {
+        const std::vector<std::string> labels = labels_of(row, settings);
+        const auto unknown =
+            std::ranges::find_if(labels, [&](const std::string& name) { return !numbers.contains(name); });
+        if (settings.needs_labels && unknown != labels.end()) {
+            throw Error(ErrorKind::data, place_in(settings.file, row.line) + ": expected a label of the training (" +
+                                             quoted_cells(tokens.classes) + "), found " + quoted_cells({*unknown}));
         }
-        tokens.labels.push_back(known == numbers.end() ? kNoLabel : known->second);
+        if (unknown == labels.end() && (settings.needs_labels || !labels.empty())) {
+            append_labels(labels, numbers, tokens);
+        } else {
+            tokens.labels.resize(tokens.labels.size() + width, kNoLabel);
+        }
+    }
+}
+
+std::optional<float> finite_number(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    if (!(std::abs(value) <= std::numeric_limits<float>::max())) return std::nullopt;
+    return static_cast<float>(value);
+}
+
+void read_scores(const LabelledRows& table, const LabelledTextSettings& settings, LabelledTokens& tokens) {
+    for (const LabelledRow& row : table.rows()) {
+        const std::optional<float> score = finite_number(stripped(row.label));
+        if (!score && settings.needs_labels) {
+            throw Error(ErrorKind::data, place_in(settings.file, row.line) +
+                                             ": expected a number as the score, found " +
+                                             quoted_cells({std::string(row.label)}));
+        }
+        tokens.scores.push_back(score.value_or(std::numeric_limits<float>::quiet_NaN()));
     }
 }
 
@@ -434,7 +262,7 @@ public:
     void append(const LabelledRow& row, Chunk& chunk) {
         const bool any = tokenise(row.text, text_);
         if (tokenise(row.pair, pair_) || any) ++chunk.with_special_tokens;
-        const bool has_pair = !row.pair.empty();
+        const bool has_pair = !pair_.empty();
         if (truncate(settings_.sequence_length - (has_pair ? 3 : 2))) ++chunk.truncated;
         const std::size_t begin = chunk.ids.size();
         chunk.ids.push_back(special_.beginning);
@@ -496,7 +324,6 @@ std::vector<Chunk> tokenise(const std::vector<LabelledRow>& rows, const Vocabula
 
 void join(std::vector<Chunk> chunks, TokenId vocabulary_size, LabelledTokens& tokens) {
     if (vocabulary_size > std::size_t{1} << 16) tokens.ids.emplace<std::vector<TokenId>>();
-    tokens.begins.push_back(0);
     for (Chunk& chunk : chunks) {
         std::visit([&](auto& ids) { ids.insert(ids.end(), chunk.ids.begin(), chunk.ids.end()); }, tokens.ids);
         for (const std::uint32_t length : chunk.lengths)
@@ -518,7 +345,9 @@ void check_tokens(const LabelledTextSettings& settings, const std::vector<std::s
         refuse("--seq-length is " + std::to_string(settings.sequence_length) + ", not " + std::to_string(kShortest) +
                " or more");
     }
-    if (!settings.needs_labels && classes.empty()) refuse("a file without labels needs the classes of a training");
+    const bool has_classes = settings.labels != nn::LabelKind::score;
+    if (!settings.needs_labels && classes.empty() && has_classes)
+        refuse("a file without labels needs the classes of a training");
 }
 
 void check_ids(const LabelledTokens& tokens, const LabelledRows& table, const LabelledTextSettings& settings) {
@@ -538,7 +367,7 @@ void check_ids(const LabelledTokens& tokens, const LabelledRows& table, const La
 
 // ---- samples ----
 
-constexpr std::size_t kIds = 0, kSegments = 1, kMask = 2, kLabel = 3;  // numbers of the fields
+constexpr std::size_t kIds = 0, kSegments = 1, kMask = 2, kLabelField = 3, kWeightField = 4;  // numbers of the fields
 
 void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto&& value_at) {
     for (std::size_t i = from; i < to; ++i) {
@@ -547,15 +376,29 @@ void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto
     }
 }
 
-void store_text_label(std::int32_t label, SampleView out) {
-    store_ints(out[kLabel], 0, 1, [&](std::size_t) { return label; });
+void store_score(float score, SampleView out) {
+    const float weight = std::isnan(score) ? 0 : 1;
+    if (std::isnan(score)) score = 0;
+    std::memcpy(out[kLabelField].data(), &score, sizeof score);
+    std::memcpy(out[kWeightField].data(), &weight, sizeof weight);
 }
 
 }  // namespace
 
+TensorDesc LabelledTokens::label_desc() const {
+    if (kind == nn::LabelKind::score) return {DType::f32, {}};
+    return {DType::i32, kind == nn::LabelKind::several ? Shape{std::ssize(classes)} : Shape{}};
+}
+
+std::int32_t LabelledTokens::class_of(std::size_t row) const {
+    if (kind == nn::LabelKind::score) return std::isnan(scores[row]) ? kNoLabel : 0;
+    if (kind == nn::LabelKind::single) return labels[row];
+    return std::min(labels[row * classes.size()], 0);
+}
+
 std::uint64_t LabelledTokens::memory_bytes() const {
     const auto bytes = [](const auto& values) { return values.capacity() * sizeof values[0]; };
-    return bytes(texts) + bytes(labels) + bytes(begins) + bytes(second_part) + std::visit(bytes, ids);
+    return bytes(texts) + bytes(labels) + bytes(scores) + bytes(begins) + bytes(second_part) + std::visit(bytes, ids);
 }
 
 void LabelledTokens::store(std::size_t row, SampleView out) const {
@@ -570,7 +413,9 @@ void LabelledTokens::store(std::size_t row, SampleView out) const {
     store_ints(out[kIds], used, end, [](std::size_t) { return 0; });
     store_ints(out[kSegments], 0, end, [&](std::size_t i) { return i >= second && i < used ? 1 : 0; });
     store_ints(out[kMask], 0, end, [&](std::size_t i) { return i < used ? 1 : 0; });
-    store_text_label(labels[row], out);
+    if (kind == nn::LabelKind::score) return store_score(scores[row], out);
+    const std::size_t width = kind == nn::LabelKind::several ? classes.size() : 1;
+    store_ints(out[kLabelField], 0, width, [&](std::size_t i) { return labels[row * width + i]; });
 }
 
 /// Marks one token as valid: attention over no tokens is undefined.
@@ -578,7 +423,12 @@ SampleState store_empty_text(SampleView out) {
     for (const std::size_t field : {kIds, kSegments, kMask})
         std::ranges::fill(out[field], std::byte{0});
     store_ints(out[kMask], 0, 1, [](std::size_t) { return 1; });
-    store_text_label(kNoLabel, out);
+    if (out.size() > kWeightField) {
+        store_score(std::numeric_limits<float>::quiet_NaN(), out);
+    } else {
+        store_ints(out[kLabelField], 0, out[kLabelField].size() / sizeof kNoLabel,
+                   [](std::size_t) { return kNoLabel; });
+    }
     return SampleState::padding;
 }
 
@@ -595,7 +445,12 @@ LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int th
     }
     LabelledTokens tokens;
     tokens.length = settings.sequence_length;
-    number_labels(table, settings, classes, tokens);
+    tokens.kind = settings.labels;
+    if (tokens.kind == nn::LabelKind::score) {
+        read_scores(table, settings, tokens);
+    } else {
+        number_labels(table, settings, classes, tokens);
+    }
     for (const LabelledRow& row : table.rows()) {
         if (!settings.keeps_texts) break;
         tokens.texts.push_back(std::string(row.text) + (row.pair.empty() ? "" : "\t" + std::string(row.pair)));
