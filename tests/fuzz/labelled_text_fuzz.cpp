@@ -1,7 +1,9 @@
-// Files of labelled texts: never a crash, and every sample that is accepted has ids and a label in their ranges. The
+// Files of labelled texts: never a crash, and every sample that is accepted has ids and labels in their ranges. The
 // first byte says what the rest is: 't' TSV, 'c' CSV, 'k' TSV whose classes are given, 'u' CSV whose labels are not
-// read.
+// read, 's' CSV with scores, 'm' TSV with several labels, 'q' TSV with columns by number, some of whose rows are short.
 #include <array>
+#include <bit>
+#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,15 +21,27 @@ constexpr std::string_view kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\
 constexpr std::int32_t kWords = 11;
 constexpr std::int64_t kLength = 6;
 
+void check_labels(const data::LabelledTokens& texts, const std::vector<std::int32_t>& labels, float weight) {
+    if (texts.kind == nn::LabelKind::score) {
+        require(std::isfinite(std::bit_cast<float>(labels[0])) && weight == 1);
+        return;
+    }
+    const auto classes = static_cast<std::int32_t>(texts.classes.size());
+    const std::int32_t limit = texts.kind == nn::LabelKind::single ? classes : 2;
+    for (const std::int32_t label : labels)
+        require(label == data::kNoLabel || (label >= 0 && label < limit));
+}
+
 void check_sample(const data::LabelledTokens& texts, std::size_t row) {
     std::array<std::array<std::int32_t, kLength>, 3> tokens{};
-    std::int32_t label = 0;
-    const std::array<std::span<std::byte>, 4> view = {
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(texts.label_desc().elements()));
+    float weight = 0;
+    const std::array<std::span<std::byte>, 5> view = {
         std::as_writable_bytes(std::span(tokens[0])), std::as_writable_bytes(std::span(tokens[1])),
-        std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(&label, 1))};
+        std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(labels)),
+        std::as_writable_bytes(std::span(&weight, 1))};
     texts.store(row, view);
-    const auto classes = static_cast<std::int32_t>(texts.classes.size());
-    require(label == data::kNoLabel || (label >= 0 && label < classes));
+    check_labels(texts, labels, weight);
     require(tokens[2][0] == 1 && tokens[2][1] == 1);
     for (std::size_t i = 0; i < tokens[0].size(); ++i) {
         const bool used = tokens[2][i] == 1;
@@ -39,18 +53,25 @@ void check_sample(const data::LabelledTokens& texts, std::size_t row) {
 void check_file(char kind, std::string_view text) {
     static MemoryFiles files;
     data::LabelledTextSettings settings;
-    settings.file = kind == 't' || kind == 'k' ? "t.tsv" : "t.csv";
+    settings.file = kind == 'c' || kind == 'u' || kind == 's' ? "t.csv" : "t.tsv";
     settings.vocabulary_file = "v.txt";
     settings.sequence_length = kLength;
     settings.vocabulary_size = kWords;
     settings.needs_labels = kind != 'u';
+    if (kind == 's') settings.labels = nn::LabelKind::score;
+    if (kind == 'm') settings.labels = nn::LabelKind::several;
+    if (kind == 'q') {
+        settings.columns =
+            data::TextColumns{.text = 1, .pair = 2, .label = data::kLastColumn, .skips_short_rows = true};
+    }
     write_text(files, "v.txt", kVocabulary);
     write_text(files, settings.file, text);
     std::vector<std::string> classes;
     if (kind == 'k' || kind == 'u') classes = {"yes", "no"};
     const data::LabelledTokens texts = data::read_labelled_tokens(settings, 1, classes, files);
-    require(!texts.labels.empty() && texts.classes.size() >= 2 && texts.begins.size() == texts.labels.size() + 1);
-    for (std::size_t row = 0; row < texts.labels.size(); ++row)
+    const bool has_classes = settings.labels != nn::LabelKind::score;
+    require(texts.rows() > 0 && (has_classes ? texts.classes.size() >= 2 : texts.classes.empty()));
+    for (std::size_t row = 0; row < texts.rows(); ++row)
         check_sample(texts, row);
 }
 
@@ -63,7 +84,10 @@ std::vector<std::string> seeds() {
             "ctext,label\n\xef\xbf\xbd"
             "a,1\n\"\"\"\",2\n",
             "ka\tyes\nb\tno\n",
-            "u\xef\xbb\xbftext\na\n\"cat\ns\"\n"};
+            "u\xef\xbb\xbftext\na\n\"cat\ns\"\n",
+            "stext,score\na,1.5\ncat,-2e3\n",
+            "mtext\tlabels\na\tyes|no\ncat\t\n",
+            "qi\ta\tb\tl\n0\ta\tcat\tyes\n1\ta\n2\t\t\tx\tno\r\n"};
 }
 
 std::vector<std::string> words() {
