@@ -48,7 +48,7 @@ private:
     /// Labels below 0 do not count.
     std::int64_t valid_count() const {
         for (const auto& [name, tensor] : tensors_) {
-            if (name != "labels") continue;
+            if (name != "labels" || tensor.shape().size() != 1 || tensor.dtype() != DType::i32) continue;
             return std::ranges::count_if(tensor.as<std::int32_t>(), [](std::int32_t label) { return label >= 0; });
         }
         return samples();
