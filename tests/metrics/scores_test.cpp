@@ -65,9 +65,12 @@ TEST(Scores, Correlations) {
     const Numbers predicted = {2, 4.8, 0.5, 3, 3.4, 1.5, 4, 4.9};
     EXPECT_NEAR(pearson(truth, predicted), 0.9762821115730462, 1e-14);
     EXPECT_NEAR(spearman(truth, predicted), 0.9518763181059628, 1e-14);
-    EXPECT_EQ(pearson(truth, Numbers(8, 1)), 0);
+    EXPECT_EQ(pearson(truth, Numbers(8, 0.1)), 0);
     EXPECT_EQ(spearman(Numbers(8, 1), predicted), 0);
     EXPECT_EQ(pearson(Numbers{}, Numbers{}), 0);
+    const Numbers broken = {1, 2, std::nan(""), 4, 5, 6, 7, 8};
+    EXPECT_TRUE(std::isnan(pearson(truth, broken)));
+    EXPECT_TRUE(std::isnan(spearman(broken, predicted)));
 }
 
 TEST(Scores, OfSeveralLabels) {

@@ -35,7 +35,7 @@ double micro_f1(std::span<const ClassCount> classes);
 /// one.
 double matthews(std::span<const ClassCount> classes);
 
-/// Pearson correlation; 0 if one side is constant. Both have the same length.
+/// Pearson correlation; 0 if one side is constant, NaN if a number is not finite. Both have the same length.
 double pearson(std::span<const double> scores, std::span<const double> predicted);
 /// Pearson correlation of ranks, where equal values share their mean rank.
 double spearman(std::span<const double> scores, std::span<const double> predicted);

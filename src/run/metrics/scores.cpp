@@ -13,7 +13,7 @@ namespace cnntrain::metrics {
 namespace {
 
 double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : 0;
+    return whole == 0 ? 0 : part / whole;
 }
 
 ClassCount sum_of(std::span<const ClassCount> classes) {
@@ -26,7 +26,7 @@ ClassCount sum_of(std::span<const ClassCount> classes) {
     return sum;
 }
 
-/// Ranks from 1.
+/// Ranks from 1 of values that are not NaN.
 std::vector<double> ranks(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -100,6 +100,11 @@ double matthews(std::span<const ClassCount> classes) {
 
 double pearson(std::span<const double> scores, std::span<const double> predicted) {
     CNNTRAIN_CHECK(scores.size() == predicted.size(), "each score has a prediction");
+    // The mean of equal numbers may be rounded to another number.
+    const auto is_constant = [](std::span<const double> values) {
+        return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+    };
+    if (is_constant(scores) || is_constant(predicted)) return 0;
     const auto mean = [](std::span<const double> values) {
         return ratio(std::accumulate(values.begin(), values.end(), 0.0), static_cast<double>(values.size()));
     };
@@ -119,7 +124,8 @@ double pearson(std::span<const double> scores, std::span<const double> predicted
 }
 
 double spearman(std::span<const double> scores, std::span<const double> predicted) {
-    return pearson(ranks(scores), ranks(predicted));
+    const double of_values = pearson(scores, predicted);
+    return std::isnan(of_values) ? of_values : pearson(ranks(scores), ranks(predicted));
 }
 
 LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
