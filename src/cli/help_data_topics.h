@@ -207,7 +207,7 @@ are those of the run's latest checkpoint, or of the one named instead of RUN.
 )";
 
 inline constexpr std::string_view kTextClassification = R"(
-BERT assigns classes to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
+BERT assigns classes or scores to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
 a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
 follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
 sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
@@ -243,8 +243,22 @@ evaluations and exports take from it. All options:
 
   cnntrain train --task text-classification --help
 
-Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
-class; there is no regression and no tagging of words. The file is tokenised in memory.
+Texts longer than --seq-length lose their last tokens; a line prints how many do. There is no
+tagging of words. The file is tokenised in memory.
+
+With --labels score, the label of a text is a number: the network has one output, its loss is the
+mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
+several, a text has any number of the classes, separated by |, and none where the cell is empty;
+validation prints the share of texts with exactly the right labels and F1.
+
+--task-name names a task of GLUE (cola sst2 mrpc stsb qqp mnli mnli-mm ax qnli rte wnli), and
+--data-dir the folder of its files: train.tsv trains, dev.tsv validates, inference answers test.tsv.
+Validation then adds Matthews correlation and F1. run_classifier.py is accepted with its options and
+configurations; it writes eval_results.txt and predict_results.txt to --output-dir:
+
+  cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR \
+      --do-training --do-evaluation --do-predict --vocab-file vocab.txt --init-checkpoint CKPT \
+      --output-dir OUT
 )";
 
 inline constexpr std::string_view kQuestionAnswering = R"(

@@ -242,6 +242,7 @@ int task_command(options::Command command, const Invocation& invocation) {
         line.arguments.insert(line.arguments.begin(), words);
     };
     if (script == "run_squad.py") put_first({"--task", "question-answering", "--phases"});
+    if (script == "run_classifier.py") put_first({"--task", "text-classification", "--phases"});
     if (script == "run_squad_runtime.py") {
         const auto counts = [](const std::string& word) { return word.starts_with("--num-iter"); };
         if (std::ranges::none_of(line.arguments, counts)) put_first({"--num-iter", "1000"});

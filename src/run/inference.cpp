@@ -282,8 +282,8 @@ int run_inference(const TaskRow& task_row, const options::ParseResult& arguments
     const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
     const Task& task = *made;
     check_predictions_file(predictions_file("", arguments), arguments, *host.files);
-    if (task.classifier() != nullptr) return classify(*task.classifier(), {task, *backend, arguments, host, seed});
     if (task.scorer() != nullptr) return answer(*task.scorer(), {task, *backend, arguments, host, seed});
+    if (task.classifier() != nullptr) return classify(*task.classifier(), {task, *backend, arguments, host, seed});
     throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
                                             " has no classes; give --iterations to measure it");
 }

@@ -494,6 +494,13 @@ All options of BERT.
                                   --validation-fraction is.
     --validation-fraction X       Share of each class in --data-dir that is held out for validation,
                                   the same in every run; without --validation-file. (default 0.1)
+    --labels NAME                 Labels of a text: single (one of several classes), score (a number)
+                                  or several (any of the classes, separated by |). (single, score,
+                                  several; default single)
+    --task-name NAME              Task of GLUE whose files are in the folder --data-dir: its train.tsv
+                                  to train, its dev.tsv to validate, its test.tsv for inference.
+                                  (cola, sst2, mrpc, stsb, qqp, mnli, mnli-mm, ax, qnli, rte, wnli)
+    --generated-data              Made-up pairs of texts instead of files. (also --synthetic-data)
     --text-column TEXT            Name of the column of texts in the header line (default: the usual
                                   names).
     --pair-column TEXT            Name of the column of second texts; samples are then pairs.
@@ -521,7 +528,8 @@ All options of BERT.
     --epochs X                    Length of the run (default: 3, without --iterations). (epochs; also
                                   --epoch)
     --iterations N                Length of the run in weight updates, instead of --epochs; inference:
-                                  number of batches to measure. (iterations; also --num-train-steps)
+                                  number of batches to measure. (iterations; also --num-train-steps,
+                                  --num-iter)
     --init-checkpoint PATH        Checkpoint to start from: of pretraining, of an earlier run of this
                                   task, or in Hugging Face's layout. Sizes come from arguments.json or
                                   config.json in its folder; a head that the checkpoint lacks, or has
@@ -708,6 +716,12 @@ All options of BERT.
                                   --log-freq; 0: only the first line.
     --steps-per-ckpts N           Updates between checkpoints, instead of --ckpts-per-epoch; 0: only
                                   the last one.
+    --embedded-runtime [true|false]
+                                  An option of the original programs. (changes nothing: requests
+                                  always run that way)
+    --dump-raw-timings [true|false]
+                                  An option of the original programs. (changes nothing: the original
+                                  program never read it)
     --steps-per-tensorboard N     An option of the original programs. (default 0; changes nothing:
                                   there are no histograms)
     --parallel-io-threads N       An option of the original programs. (default 4; changes nothing:
@@ -738,6 +752,26 @@ All options of BERT.
                                   pretraining reads it)
     --fp-exceptions [true|false]  An option of the original programs. (changes nothing: --stop-on-nan
                                   ends a run that diverges)
+    --buffer-size N               An option of the original programs. (default 10000; changes nothing:
+                                  all texts are shuffled)
+    --predict-file TEXT           An option of the original programs. (changes nothing: the original
+                                  program never read it)
+    --tfrecord-dir TEXT           An option of the original programs. (changes nothing: the original
+                                  program never read it)
+    --doc-stride N                An option of the original programs. (default 128; changes nothing:
+                                  the original program never read it)
+    --max-query-length N          An option of the original programs. (default 64; changes nothing:
+                                  the original program never read it)
+    --n-best-size N               An option of the original programs. (default 20; changes nothing:
+                                  the original program never read it)
+    --max-answer-length N         An option of the original programs. (default 30; changes nothing:
+                                  the original program never read it)
+    --null-score-diff-threshold X
+                                  An option of the original programs. (default 0; changes nothing: the
+                                  original program never read it)
+    --version-2-with-negative [true|false]
+                                  An option of the original programs. (changes nothing: the original
+                                  program never read it)
     --reduction-type NAME         Average (mean) or add (sum) the gradients of micro-batches and
                                   replicas. (mean, sum; default mean)
     --loss-scaling-by-step TEXT   First step and loss scaling of each part of the run, instead of

@@ -7,10 +7,10 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py, run_squad.py)
+    train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
+    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -42,10 +42,10 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py, run_squad.py)
+    train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
+    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -491,10 +491,10 @@ What each command's short help prints.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py, run_squad.py)
+    train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
+    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -520,7 +520,7 @@ What each command's short help prints.
     validation     validation during training, the best weights, early end, averages
     resuming       stopping a run and resuming it exactly
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
-    text-classification BERT that classifies texts: files, start, validation, limits
+    text-classification BERT that classifies or scores texts: files, GLUE, validation, limits
     question-answering BERT that answers questions on texts: files, results, run_squad.py
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation

@@ -7,10 +7,10 @@ Each topic of help, and what is not one.
   
   Commands:
     demo           a first use: make photos, train on them, write a page and an ONNX file
-    train          train a network (also train.py, run_squad.py)
+    train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py)
+    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -36,7 +36,7 @@ Each topic of help, and what is not one.
     validation     validation during training, the best weights, early end, averages
     resuming       stopping a run and resuming it exactly
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
-    text-classification BERT that classifies texts: files, start, validation, limits
+    text-classification BERT that classifies or scores texts: files, GLUE, validation, limits
     question-answering BERT that answers questions on texts: files, results, run_squad.py
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
@@ -495,7 +495,7 @@ Each topic of help, and what is not one.
   
   Other classes (BertModel, BertForSequenceClassification, ...) read the encoder of the same DIR.
   $ cnntrain help text-classification
-  BERT assigns classes to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
+  BERT assigns classes or scores to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
   a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
   follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
   sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
@@ -531,8 +531,22 @@ Each topic of help, and what is not one.
   
     cnntrain train --task text-classification --help
   
-  Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
-  class; there is no regression and no tagging of words. The file is tokenised in memory.
+  Texts longer than --seq-length lose their last tokens; a line prints how many do. There is no
+  tagging of words. The file is tokenised in memory.
+  
+  With --labels score, the label of a text is a number: the network has one output, its loss is the
+  mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
+  several, a text has any number of the classes, separated by |, and none where the cell is empty;
+  validation prints the share of texts with exactly the right labels and F1.
+  
+  --task-name names a task of GLUE (cola sst2 mrpc stsb qqp mnli mnli-mm ax qnli rte wnli), and
+  --data-dir the folder of its files: train.tsv trains, dev.tsv validates, inference answers test.tsv.
+  Validation then adds Matthews correlation and F1. run_classifier.py is accepted with its options and
+  configurations; it writes eval_results.txt and predict_results.txt to --output-dir:
+  
+    cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR \
+        --do-training --do-evaluation --do-predict --vocab-file vocab.txt --init-checkpoint CKPT \
+        --output-dir OUT
   $ cnntrain help features
   The features of a sample are what the last layer of a network reads. With a trained network they
   are enough to tell new classes apart, without training the network:
@@ -847,7 +861,6 @@ Each topic of help, and what is not one.
     whole numbers                    a range for each option; the error for a wrong value states it
   
   Not available
-    GroupBERT
     TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
     compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
     arithmetic-coded JPEG files (damage in them cannot be detected)
@@ -908,6 +921,10 @@ Each topic of help, and what is not one.
                      feature once, evaluates against --predict-file without a network, and makes the
                      features of its cache anew when a file or a setting differs. Its learning rate
                      follows the updates. Answers to questions whose context has no tokens are empty.
+    GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text once,
+                     predicts with the weights that were evaluated, and computes the results in
+                     eval_results.txt over the whole set; Matthews correlation and F1 are added. Its log
+                     lines of scores have no correlations.
     Unicode          dataset bert splits and strips characters by the Unicode version of the library
                      utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                      the original's Python did not know yet may become other tokens.
@@ -943,7 +960,7 @@ Each topic of help, and what is not one.
     --warmup       Steps in which the learning rate rises from 0 (default 0.1) [train, validation, inference, pretrain]
     --lr-schedule-by-step custom [train, validation, inference, pretrain]
     --decay-steps  natural_exponential (default 1) [train, validation, inference, pretrain]
-    --use-lr-fp32  lamb: keep the learning rate in 32 bits [train, restore, pretrain]
+    --use-lr-fp32  lamb: keep the learning rate in 32 bits [train, restore, inference, pretrain]
     --device-iterations Weight updates per host step (default 1) [pretrain]
     --lr-schedule  Decay of the learning rate after the warm-up (custom, natural_exponential, polynomial_decay, cosine_decay, polynomial, exponential) [pretrain]
   Other programs' --learning-rate: --abs-learning-rate

@@ -299,3 +299,99 @@ training differ between processors.
   $ cnntrain run_squad.py --config pretrain_base_128_phase1 --do-training
   error: SOURCE/configs/bert/pretrain_base_128_phase1.json: expected a configuration of the task SQuAD, found one of "pretraining"; run_pretraining.py, run_squad.py and run_classifier.py have their own
   [2]
+
+GLUE's tasks, scores and several labels.
+
+  $ sed 's/SQuAD/GLUE/; s/"loc"/"glu"/; s/, "doc_stride": 5, "max_query_length": 4//; s/"doc_stride": 5, "max_query_length": 4, //; s/"version_2_with_negative": true/"buffer_size": 100/' tiny.json > glue.json
+  $ sed 's/"glu"/"glu_reg"/' glue.json > score.json
+  $ cnntrain run_classifier.py --config glue.json --task-name mrpc --data-dir "$CNNTRAIN_SOURCE"/tests/data/glue --do-training --do-evaluation --do-predict --vocab-file words.txt --output-dir mrpc --gradient-accumulation-count 4 --micro-batch-size 1 | body | grep -v "^ " | sed -E "s/: [01]$/: CLASS/"
+  
+  Memory of the stages:
+  Compilation time: TIME.
+  Saved initial checkpoint to checkpoint/squad/RUN/ckpt-0
+  step: 1, iteration: 1 (N%),  epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 2, iteration: 2 (N%),  epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-2 in TIMEs
+  Training loop completed in TIMEs.
+  [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-2.safetensors
+  Command line: cnntrain run_classifier.py --config glue.json --task-name mrpc --data-dir SOURCE/tests/data/glue --do-training --do-evaluation --do-predict --vocab-file words.txt --output-dir mrpc --gradient-accumulation-count 4 --micro-batch-size 1
+  Processor: ...
+  Cores: 1 core; threads: 1 compute, 1 prepare input
+  Backend: cpu, oneDNN ...
+  Fastest arithmetic ...
+  
+  BERT text classification
+  Validation
+  Device
+  Logging
+  
+  {...}
+  Compilation time: TIME.
+  Validation accuracy: N % [ckpt-2] (matthews: N, f1: N, macro_f1: N, loss: N, iteration: 2, epoch: N, throughput: RATE samples/sec, time: TIME)
+  Saved mrpc/eval_results.txt
+  Command line: cnntrain run_classifier.py --config glue.json --task-name mrpc --data-dir SOURCE/tests/data/glue --do-training --do-evaluation --do-predict --vocab-file words.txt --output-dir mrpc --gradient-accumulation-count 4 --micro-batch-size 1
+  Processor: ...
+  Cores: 1 core; threads: 1 compute, 1 prepare input
+  Backend: cpu, oneDNN ...
+  Fastest arithmetic ...
+  
+  BERT text classification
+  Validation
+  Device
+  Logging
+  
+  {...}
+  1 a dog\x09a bird: CLASS
+  Inference [ckpt-2]: 1 text, throughput: RATE samples/sec
+  Saved predictions to mrpc/predictions.csv
+  Saved mrpc/predict_results.txt
+  $ sed -E 's/= .*/= N/' mrpc/eval_results.txt
+  acc = N
+  average_acc = N
+  average_loss = N
+  f1 = N
+  loss = N
+  macro_f1 = N
+  matthews = N
+  preds = N
+  $ cat mrpc/predict_results.txt | sed -E 's/\t[01]$/\tCLASS/'
+  index\tprediction (esc)
+  0\tCLASS (esc)
+  $ cnntrain run_classifier.py --config score.json --task-name stsb --data-dir "$CNNTRAIN_SOURCE"/tests/data/glue/STS-B --do-training --do-evaluation --vocab-file words.txt --output-dir stsb --gradient-accumulation-count 4 --micro-batch-size 1 | body | grep -E "^step|^Validation"
+  step: 1, iteration: 1 (N%),  epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 2, iteration: 2 (N%),  epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Validation
+  Validation [ckpt-2] (pearson: N, spearman: N, loss: N, iteration: 2, epoch: N, throughput: RATE samples/sec, time: TIME)
+  $ sed -E 's/= .*/= N/' stsb/eval_results.txt
+  average_loss = N
+  average_pearson = N
+  average_spearman = N
+  loss = N
+  pearson = N
+  preds = N
+  spearman = N
+  $ cnntrain run_classifier.py --config glue.json --task-name ax --data-dir "$CNNTRAIN_SOURCE"/tests/data/glue --do-training --vocab-file words.txt
+  [info] --buffer-size changes nothing: all texts are shuffled
+  [info] --tfrecord-dir changes nothing: the original program never read it
+  error: GLUE's ax has texts for prediction only; train and evaluate with mnli
+  [2]
+  $ cnntrain run_classifier.py --config glue.json --task-name squad --data-dir . --do-training --vocab-file words.txt
+  error: --task-name: expected one of cola sst2 mrpc stsb qqp mnli mnli-mm ax qnli rte wnli, got 'squad'
+  [2]
+  $ cnntrain run_classifier.py --config glue.json --synthetic-data --do-training --vocab-file words.txt --num-train-steps 4 | body
+  
+  Memory of the stages:
+    stage 0: weights and states 2.2 MB, kept for the backward pass 261.5 kB a micro-batch, of 3 at a time, with what is sent on 795.1 kB
+    stage 1: weights and states 68.6 kB, kept for the backward pass 1.6 kB a micro-batch, of 1 at a time, with what is sent on 13.8 kB
+    activations and gradients of all stages: 1.0 MB
+  Compilation time: TIME.
+  Saved initial checkpoint to checkpoint/squad/RUN/ckpt-0
+  step: 1, iteration: 1 (N%),  epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 3, iteration: 3 (N%),  epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  step: 4, iteration: 4 (N%),  epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-4 in TIMEs
+  Training loop completed in TIMEs.
+  $ printf 'text\tlabels\ngood film\tjoy|art\nbad plot\tsorrow|art\na cat\t\nthe dog\tjoy\n' > several.tsv
+  $ cnntrain train --task text-classification --labels several --data-dir several.tsv --vocab-file words.txt --vocab-size 1000 --hidden-size 64 --num-hidden-layers 2 --num-attention-heads 2 --intermediate-size 128 --seq-length 16 --epochs 30 --base-learning-rate 2e-3 --seed 1 --precision 32 --logs-path several --keep-ckpts 1 --no-validation | body | tail -4
+  error: N % of 4 samples leaves none for validation; give a --validation-file, or a larger --validation-fraction
+  $ cnntrain inference --restore-path several --data-dir several.tsv | body

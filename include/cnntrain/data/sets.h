@@ -188,6 +188,8 @@ public:
     std::int64_t with_special_tokens() const;
     /// A sample as in its file, second texts after a tab; "" unless the settings keep texts.
     std::string text(std::int64_t index) const;
+    /// The labels of a sample: its class, score, or 0 or 1 for each class; NaN: the sample has none.
+    std::vector<double> labels_of(std::int64_t index) const;
     /// The sample's row in the file, from 1.
     std::int64_t row(std::int64_t index) const { return rows_.at(static_cast<std::size_t>(index)) + 1; }
     /// Splits the samples into two data sets. The second gets the share `validation_share` of each class, within one

@@ -52,6 +52,16 @@ std::string LabelledText::text(std::int64_t index) const {
     return tokens_->texts.empty() ? "" : tokens_->texts.at(rows_.at(static_cast<std::size_t>(index)));
 }
 
+std::vector<double> LabelledText::labels_of(std::int64_t index) const {
+    const std::size_t row = rows_.at(static_cast<std::size_t>(index));
+    if (tokens_->kind == nn::LabelKind::score) return {tokens_->scores.at(row)};
+    const std::size_t each = tokens_->kind == nn::LabelKind::several ? tokens_->classes.size() : 1;
+    std::vector<double> label;
+    for (std::size_t i = row * each; i < (row + 1) * each; ++i)
+        label.push_back(tokens_->labels.at(i) < 0 ? std::nan("") : tokens_->labels[i]);
+    return label;
+}
+
 std::vector<Field> LabelledText::fields() const {
     const TensorDesc tokens{DType::i32, {tokens_->length}};
     std::vector<Field> fields = {{"input_ids", tokens},

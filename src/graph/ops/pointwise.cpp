@@ -36,10 +36,6 @@ void evaluate_scale(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     outputs[0].values[0] = std::get<graph::ScaleAttrs>(attrs).factor * inputs[0]->values[0];
 }
 
-void scale_gradient(GradContext& context) {
-    context.set_grad(0, context.add_one(OpKind::scale, context.attrs(), {context.grad_output(0)}, "grad"));
-}
-
 // ---- cast ----
 
 std::vector<TensorDesc> infer_cast(const Attrs& attrs, Descs inputs) {

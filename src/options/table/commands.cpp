@@ -18,12 +18,9 @@ struct Absent {
 
 constexpr Absent kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
-    {"run_classifier.py",
-     "GLUE fine-tuning is not part of cnntrain; texts are classified by cnntrain train --task text-classification "
-     "--data-dir FILE.tsv --init-checkpoint CKPT"},
     {"download_glue.py",
-     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name a file with "
-     "--data-dir"},
+     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name their folder: cnntrain "
+     "run_classifier.py --task-name mrpc --data-dir DIR"},
     {"wiki_preprocess.py",
      "cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line "
      "between documents; other programs extract them from Wikipedia's dump"},
@@ -33,8 +30,12 @@ constexpr Absent kMissingScripts[] = {
     {"fine_tune_squad.sh",
      "type its line: cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict "
      "--do-evaluation --train-file F --predict-file F --vocab-file V --init-checkpoint CKPT"},
-    {"fine_tune_glue.sh", "type its line, of run_classifier.py"},
-    {"fine_tune_GroupBERT_glue.sh", "type its line, of run_classifier.py"},
+    {"fine_tune_glue.sh",
+     "type its line: cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR "
+     "--do-training --do-evaluation --do-predict --vocab-file V --init-checkpoint CKPT --output-dir OUT"},
+    {"fine_tune_GroupBERT_glue.sh",
+     "type its line: cnntrain run_classifier.py --config configs/groupbert/glue_base.json --task-name mrpc --data-dir "
+     "DIR --do-training --do-evaluation --vocab-file V --init-checkpoint CKPT"},
     {"pretrain.sh",
      "type its two lines: cnntrain pretrain --config pretrain_large_128_phase1 --train-file F, then --config "
      "pretrain_large_384_phase2 --init-checkpoint RUN/ckpt-7031"},
@@ -66,7 +67,7 @@ constexpr Absent kMissingScripts[] = {
 const std::vector<CommandInfo>& commands() {
     static const std::vector<CommandInfo> table = {
         {Command::demo, "demo", {}, "a first use: make photos, train on them, write a page and an ONNX file"},
-        {Command::train, "train", {"train.py", "run_squad.py"}, "train a network"},
+        {Command::train, "train", {"train.py", "run_squad.py", "run_classifier.py"}, "train a network"},
         {Command::validation,
          "validation",
          {"validation.py"},

@@ -61,7 +61,7 @@ std::vector<Option> tokeniser_options() {
          .commands = kTVE | kR,
          .main_in = kTVE,
          .recorded = Recorded::taken,
-         .names = Names::path,
+         .names = Names::expanded_path,
          .bind = left_open(to<&FineTuningSettings::vocabulary_file>())},
         {.flag = "--do-lower-case",
          .type = Type::boolean_value,
@@ -203,9 +203,6 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help) {
     });
 }
 
-namespace {
-
-/// An option of the original programs that changes nothing here.
 Option without_effect(std::string_view flag, Type type, Value fallback, std::string_view why) {
     return {.flag = flag,
             .type = type,
@@ -214,6 +211,8 @@ Option without_effect(std::string_view flag, Type type, Value fallback, std::str
             .acts = {.never = why},
             .recorded = Recorded::ignored};
 }
+
+namespace {
 
 std::vector<Option> original_options(const std::vector<Option>& own) {
     constexpr std::string_view kOtherData = "only pretraining reads it";

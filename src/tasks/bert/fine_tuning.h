@@ -50,6 +50,8 @@ struct FineTuningRows {
     std::vector<Option> head = {};      // of training the last layer alone
     std::vector<Option> original = {};  // of the original program, beside those that all of them have
 };
+/// An option of the original programs that changes nothing here.
+Option without_effect(std::string_view flag, Type type, Value fallback, std::string_view why);
 /// All options of a task, in the order of the help text.
 OptionSet fine_tuning_options(const FineTuningRows& rows);
 

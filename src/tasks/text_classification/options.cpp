@@ -2,13 +2,18 @@
 #include "tasks/text_classification/options.h"
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cnntrain/data/glue.h"
 #include "cnntrain/options/task_options.h"
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
 namespace {
+
+constexpr std::string_view kScoreToken = "glu_reg";  // of --pipeline-stages: the head of a score
 
 std::vector<Option> file_options() {
     std::vector<Option> rows = fine_tuning_files(
@@ -26,8 +31,34 @@ std::vector<Option> file_options() {
     return rows;
 }
 
+std::vector<std::string_view> glue_names() {
+    std::vector<std::string_view> names;
+    for (const data::GlueTask& task : data::glue_tasks())
+        names.push_back(task.name);
+    return names;
+}
+
 std::vector<Option> column_options() {
     return {
+        {.flag = "--labels",
+         .help = "Labels of a text: single (one of several classes), score (a number) or several (any of the classes, "
+                 "separated by |).",
+         .numerics = true,
+         .bind = to<&TextSettings::text, &data::LabelledTextSettings::labels>()},
+        {.flag = "--task-name",
+         .type = Type::choice,
+         .help = "Task of GLUE whose files are in the folder --data-dir: its train.tsv to train, its dev.tsv to "
+                 "validate, its test.tsv for inference.",
+         .choices = glue_names(),
+         .numerics = true,
+         .recorded = Recorded::taken,
+         .bind = left_open(to<&TextSettings::glue>())},
+        changed(shared("--generated-data"),
+                [](Option& row) {
+                    row.help = "Made-up pairs of texts instead of files.";
+                    row.aliases = {{"--synthetic-data"}};
+                    row.bind = to<&TextSettings::generated>();
+                }),
         {.flag = "--text-column",
          .help = "Name of the column of texts in the header line (default: the usual names).",
          .recorded = Recorded::taken,
@@ -46,6 +77,8 @@ std::vector<Option> column_options() {
 }  // namespace
 
 const OptionSet& text_options() {
+    constexpr std::string_view kShuffled = "all texts are shuffled";
+    constexpr std::string_view kUnused = "the original program never read it";
     static const OptionSet options = fine_tuning_options({
         .task = "text-classification",
         .data_group = "Texts",
@@ -58,21 +91,46 @@ const OptionSet& text_options() {
         .training = {changed(bert_classifier_dropout_option(),
                              [](Option& row) { row.bind = to<&TextSettings::head_dropout>(); })},
         .head = shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"}),
+        .original = {without_effect("--buffer-size", Type::integer, std::int64_t{10000}, kShuffled),
+                     without_effect("--predict-file", Type::text, {}, kUnused),
+                     without_effect("--tfrecord-dir", Type::text, {}, kUnused),
+                     without_effect("--doc-stride", Type::integer, std::int64_t{128}, kUnused),
+                     without_effect("--max-query-length", Type::integer, std::int64_t{64}, kUnused),
+                     without_effect("--n-best-size", Type::integer, std::int64_t{20}, kUnused),
+                     without_effect("--max-answer-length", Type::integer, std::int64_t{30}, kUnused),
+                     without_effect("--null-score-diff-threshold", Type::number, 0.0, kUnused),
+                     without_effect("--version-2-with-negative", Type::boolean_value, false, kUnused)},
     });
     return options;
 }
 
 void fill_text_options(Resolution& run) {
+    const TextSettings& own = text_settings(run.settings());
     fill_fine_tuning(run, "\n", "texts");
+    if (trains(run) && own.has_phases() && run.values.source("validation") == Source::default_value)
+        run.values.set("validation", false, Source::adjusted);
 }
 
 void check_text_options(Resolution& run) {
-    check_fine_tuning(run, "no texts: give --data-dir, a TSV or CSV file of texts and labels");
+    const TextSettings& own = text_settings(run.settings());
+    const std::vector<std::string_view> heads = {nn::kClassesToken, kScoreToken};
+    if (!own.model.stages.empty()) {
+        const bool scores = count_of(own.model.stages, kScoreToken) > 0;
+        if (Violation order = stage_order(own.model, {heads[scores ? 1 : 0]}); !order.empty())
+            run.violations.push_back(std::move(order));
+    }
+    check_fine_tuning(run, own.generated ? "" : "no texts: give --data-dir, a TSV or CSV file of texts and labels");
 }
 
 void complete_text_settings(Settings& settings, Resolution& run) {
     if (run.command == Command::restore) return;
     TextSettings& own = settings.task.as<TextSettings>();
+    for (std::vector<std::string>& stage : own.model.stages) {
+        if (std::erase(stage, kScoreToken) == 0) continue;
+        stage.emplace_back(nn::kClassesToken);
+        own.text.labels = nn::LabelKind::score;
+    }
+    if (!own.glue.empty()) own.text.labels = data::glue_task(own.glue).kind();
     complete_fine_tuning(settings);
     own.text.file = own.file;
     own.text.vocabulary_file = own.vocabulary_file;

@@ -15,6 +15,8 @@ struct TextSettings : FineTuningSettings {
     data::LabelledTextSettings text;   // the training file
     double validation_fraction = 0.1;  // of the training file, held out without a validation file
     double head_dropout = 0.1;         // dropout rate of the pooled output
+    std::string glue = {};             // name of GLUE's task, whose files are in the folder `file`; "": a file
+    bool generated = false;            // made-up pairs of texts
 };
 
 inline const TextSettings& text_settings(const options::Settings& settings) {

@@ -1,9 +1,12 @@
 #include "tasks/task_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/data/glue.h"
 #include "cnntrain/data/sets.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/model.h"
@@ -21,6 +25,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
+#include "cnntrain/run/scores.h"
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
@@ -30,13 +35,13 @@
 namespace cnntrain::tasks {
 namespace {
 
-// Text classification: BERT with a dense layer on its pooled output assigns one of C classes to a text or pair of
-// texts.
+// Text classification: BERT with a dense layer on its pooled output assigns one of C classes, a score, or any of C
+// labels to a text or pair of texts.
 
 using run::Samples;
 using run::Topic;
 
-class TextClassification final : public FineTuning, public run::Classifier {
+class TextClassification final : public FineTuning, public run::Classifier, public run::Scorer {
 public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
     TextClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
@@ -59,6 +64,20 @@ public:
     /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     std::string_view label_field() const override;
+    /// Null where a text has a score or several labels.
+    const run::Classifier* classifier() const override { return kind() == nn::LabelKind::single ? this : nullptr; }
+
+    /// Scores and several labels have results that are no sums over texts, and so have GLUE's tasks.
+    const run::Scorer* scorer() const override {
+        return kind() == nn::LabelKind::single && own().glue.empty() ? nullptr : this;
+    }
+    std::vector<std::string> score_names() const override;
+    run::Scored scores(const run::SampleOutputs& logits) const override;
+    std::unique_ptr<Samples> asked() const override {
+        return bert_samples(asked_texts(), data::Split::validation, seed());
+    }
+    run::Scored answers(const run::SampleOutputs& logits) const override;
+
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
 
@@ -66,8 +85,14 @@ private:
     using Texts = std::shared_ptr<const data::LabelledText>;
 
     const TextSettings& own() const { return text_settings(settings()); }
+    nn::LabelKind kind() const { return own().text.labels; }
+    std::int64_t outputs() const { return kind() == nn::LabelKind::score ? 1 : std::ssize(class_names()); }
+    Texts asked_texts() const;
+    std::vector<std::string> predictions(const run::SampleOutputs& logits) const;
+    std::map<std::string, double> values(const data::LabelledText& texts, const run::SampleOutputs& logits) const;
     bool holds_out() const;
-    Texts read(const std::string& file, bool labels, const std::vector<std::string>& classes) const;
+    /// `phase`: which file of a GLUE task; files for prediction need no labels.
+    Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
     const Texts& training_file() const;
     Texts texts(data::Split split) const;
     nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
@@ -84,22 +109,52 @@ private:
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
     mutable Texts validation_file_;              // the same
+    mutable Texts asked_texts_;                  // the same
 };
 
 /// The held-out texts are the same in every run, so that runs can be compared.
 constexpr std::uint64_t kSplitSeed = 1;
 
-metrics::Columns make_columns(bool during_training) {
+constexpr const char* kEvaluated = "evaluated";  // 1: divides the results that are no sums
+constexpr const char* kMatthews = "matthews";
+constexpr const char* kPearson = "pearson";
+constexpr const char* kSpearman = "spearman";
+constexpr const char* kExact = "exact";
+constexpr const char* kMicroF1 = "micro_f1";
+constexpr const char* kMacroF1 = "macro_f1";
+constexpr const char* kF1 = "f1";  // of class 1, where there are two
+
+/// The results of these labels that are no sums over texts.
+std::vector<const char*> results_of(nn::LabelKind kind) {
+    switch (kind) {
+        case nn::LabelKind::single:
+            return {kMatthews, kF1, kMacroF1};
+        case nn::LabelKind::score:
+            return {kPearson, kSpearman};
+        case nn::LabelKind::several:
+            return {kExact, kMicroF1, kMacroF1};
+    }
+    return {};
+}
+
+metrics::Columns make_columns(const TextSettings& own, bool during_training) {
+    const nn::LabelKind kind = own.text.labels;
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
-    metrics::Columns columns = {
-        .unit = {"text", "texts", "text"},
-        .training = {{.name = "loss", .output = loss, .label = "loss"},
-                     {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
-                       {.name = run::kValidationLossColumn, .output = loss, .label = "loss"}},
-        .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
-    };
+    metrics::Columns columns;
+    columns.unit = {"text", "texts", "text"};
+    columns.training = {{.name = "loss", .output = loss, .label = "loss"}};
+    if (kind != nn::LabelKind::score) {
+        columns.training.push_back({.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"});
+        columns.validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"}};
+        columns.inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}};
+    }
+    columns.validation.push_back({.name = run::kValidationLossColumn, .output = loss, .label = "loss"});
+    if (kind != nn::LabelKind::single || !own.glue.empty()) {
+        for (const char* name : results_of(kind))
+            columns.validation.push_back({.name = name, .output = name, .divisor = kEvaluated, .label = name});
+    }
+    if (kind != nn::LabelKind::single) return columns;
     columns.more_validation = {run::kBalancedColumn};
     if (during_training) columns.validation.push_back(run::balanced_accuracy_column());
     return columns;
@@ -108,30 +163,58 @@ metrics::Columns make_columns(bool during_training) {
 TextClassification::TextClassification(const options::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
     : FineTuning(arguments, backend, seed, {"text", "texts", "BERT text classification"}),
-      columns_(make_columns(arguments.settings.validation.any())) {
+      columns_(make_columns(own(), arguments.settings.validation.any())) {
     if (settings().main.restore_path)
         recorded_classes_ = weights::class_names_of(posix_files(), *settings().main.restore_path);
+    if (kind() == nn::LabelKind::score) traits_.metrics[run::Metric::accuracy] = {kPearson};
+    traits_.has_real_data = !own().generated;
+}
+
+/// The lines of run_classifier.py differ from those of other tasks, and programs parse them. It has the share of
+/// iterations before the row's.
+std::string original_line(const metrics::TrainingRow& row, double share) {
+    std::string accuracy;
+    if (row.results.size() > 1) accuracy = formatted(" accuracy: %6.3f %%,", row.results[1].average / 100);
+    return formatted(
+        "step: %6lld, iteration: %6lld (%.3f%%),  epoch: %6.2f, lr: %6.4g, loss: %6.3f,%s throughput: %6.2f "
+        "samples/sec, batch time: %8.6f s, total_time: %8.1f s",
+        static_cast<long long>(row.step), static_cast<long long>(row.iteration), share, row.epoch, row.lr,
+        row.results.at(0).average, accuracy.c_str(), row.samples_per_second, row.it_time, row.total_time);
 }
 
 std::string text_line(const metrics::TrainingRow& row) {
+    std::string accuracy;
+    if (row.results.size() > 1) accuracy = formatted(" accuracy: %6.3f %%,", row.results[1].average);
     return formatted(
-        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, accuracy: %6.3f %%, "
-        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f,%s throughput: %6.2f samples/sec, time: "
+        "%8.6f, total_time: %8.1f",
         static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
-        row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
+        row.results.at(0).average, accuracy.c_str(), row.samples_per_second, row.it_time, row.total_time);
 }
 
 std::string text_line(const metrics::ValidationRow& row, const run::Task& task) {
-    return formatted(
-               "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
-               "samples/sec, time: %8.6f)",
-               row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
-               row.samples_per_second, row.val_time) +
+    const metrics::Columns& columns = task.columns();
+    const auto accuracy = result_of(row, columns, run::kTop1Column);
+    std::string results;
+    for (const char* name : {kMatthews, kF1, kExact, kMicroF1, kMacroF1, kPearson, kSpearman}) {
+        if (const auto value = result_of(row, columns, name)) results += formatted("%s: %6.4f, ", name, *value);
+    }
+    const double loss = result_of(row, columns, run::kValidationLossColumn).value_or(0);
+    const std::string head = accuracy ? formatted("Validation accuracy: %6.3f %% [%s] (", *accuracy, row.name.c_str())
+                                      : "Validation [" + row.name + "] (";
+    return head +
+           formatted("%sloss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f)",
+                     results.c_str(), loss, static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
+                     row.val_time) +
            run::balanced_accuracy_line(task, row);
 }
 
 std::string TextClassification::printed(const run::PrintedRow& row) const {
-    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return text_line(**training);
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) {
+        if (!own().only_phases) return text_line(**training);
+        const std::int64_t all = plan(texts(data::Split::train)->size()).iterations;
+        return original_line(**training, static_cast<double>((*training)->iteration - 1) / static_cast<double>(all));
+    }
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
         return text_line(**evaluated, *this);
     return bert_line(*std::get<const metrics::InferenceRow*>(row));
@@ -139,19 +222,44 @@ std::string TextClassification::printed(const run::PrintedRow& row) const {
 
 /// True if a part of the training file is held out.
 bool TextClassification::holds_out() const {
-    if (!own().validation_file.empty()) return false;
+    if (!own().validation_file.empty() || !own().glue.empty()) return false;
     return settings().validation.enabled || !settings().main.trains;
 }
 
-TextClassification::Texts TextClassification::read(const std::string& file, bool labels,
-                                                   const std::vector<std::string>& classes) const {
-    if (is_directory(posix_files(), file))
-        throw Error(ErrorKind::usage, file + " is a folder; text classification reads one TSV or CSV file");
+/// Pairs of texts that are all alike, in memory beside the vocabulary.
+MemoryFiles made_up_texts(const std::string& file, const std::string& vocabulary) {
+    constexpr int kPairs = 10000;
+    std::string rows = "text_a\ttext_b\tlabel\n";
+    for (int i = 0; i < kPairs; ++i)
+        rows += "some text sequence a\tsome text sequence b\t0\n";
+    MemoryFiles files;
+    write_text(files, file, rows);
+    write_text(files, vocabulary, read_text(posix_files(), vocabulary));
+    return files;
+}
+
+TextClassification::Texts TextClassification::read(const std::string& file, data::GluePhase phase,
+                                                   std::vector<std::string> classes) const {
+    const bool is_folder = !own().generated && is_directory(posix_files(), file);
     data::LabelledTextSettings wanted = own().text;
     wanted.file = file;
-    wanted.needs_labels = labels;
+    wanted.needs_labels = phase != data::GluePhase::prediction;
+    if (is_folder && own().glue.empty()) {
+        throw Error(ErrorKind::usage, file +
+                                          " is a folder; text classification reads one TSV or CSV file, or with "
+                                          "--task-name the files of GLUE's task in a folder");
+    }
+    if (!own().glue.empty() && kind() != nn::LabelKind::score && classes.empty())
+        classes = data::glue_task(own().glue).labels;
+    if (is_folder) wanted = data::glue_settings(data::glue_task(own().glue), phase, file, wanted);
     wanted.keeps_texts = arguments().command == options::Command::inference;
-    Texts texts = data::open_labelled_text(wanted, run::core_budget(settings().run).input_threads, classes);
+    const int threads = run::core_budget(settings().run).input_threads;
+    if (own().generated) {
+        wanted.file = "made-up texts.tsv";
+        if (kind() != nn::LabelKind::score && classes.empty()) classes = {"0", "1"};
+        return data::open_labelled_text(wanted, threads, classes, made_up_texts(wanted.file, wanted.vocabulary_file));
+    }
+    Texts texts = data::open_labelled_text(wanted, threads, classes);
     if (texts->truncated() > 0) {
         log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
                      " lost tokens: longer than --seq-length " + std::to_string(wanted.sequence_length));
@@ -167,7 +275,7 @@ TextClassification::Texts TextClassification::read(const std::string& file, bool
 }
 
 const TextClassification::Texts& TextClassification::training_file() const {
-    if (training_file_ == nullptr) training_file_ = read(own().text.file, /*labels=*/true, recorded_classes_);
+    if (training_file_ == nullptr) training_file_ = read(own().text.file, data::GluePhase::training, recorded_classes_);
     return training_file_;
 }
 
@@ -175,10 +283,17 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
     if (split == data::Split::train)
         return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
-    if (other_file) return training_file();
+    const bool is_glue = !own().glue.empty() && own().validation_file.empty();
+    if (is_glue || (other_file && !own().glue.empty())) {
+        if (validation_file_ == nullptr)
+            validation_file_ = read(own().text.file, data::GluePhase::evaluation, class_names());
+        return validation_file_;
+    }
+    if (other_file || own().generated) return training_file();
     if (own().validation_file == own().text.file) return training_file();
     if (!own().validation_file.empty()) {
-        if (validation_file_ == nullptr) validation_file_ = read(own().validation_file, /*labels=*/true, class_names());
+        if (validation_file_ == nullptr)
+            validation_file_ = read(own().validation_file, data::GluePhase::evaluation, class_names());
         return validation_file_;
     }
     return training_file()->parts(own().validation_fraction, kSplitSeed).validation;
@@ -189,6 +304,8 @@ std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
 }
 
 std::vector<std::string> TextClassification::class_names() const {
+    if (kind() == nn::LabelKind::score) return {};
+    if (recorded_classes_.empty() && !own().glue.empty()) return data::glue_task(own().glue).labels;
     return recorded_classes_.empty() ? training_file()->classes() : recorded_classes_;
 }
 
@@ -199,7 +316,8 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     result.numerics = run::numerics(settings().device, backend());
     result.batch = ids.shape.at(0);
     result.length = ids.shape.at(1);
-    result.classes = static_cast<std::int64_t>(class_names().size());
+    result.classes = outputs();
+    result.labels = kind();
     return result;
 }
 
@@ -246,30 +364,152 @@ std::vector<Topic> TextClassification::dry_run_topics(options::Command command) 
         counts +=
             (counts.empty() ? "" : " and ") + std::to_string(texts(data::Split::validation)->size()) + " validation";
     }
-    return {{"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
-                          std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                          formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per text"},
-            {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
-                         std::to_string(classes.size()) + " classes: " + joined(classes)}};
+    return {
+        {"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
+                      std::to_string(nn::parameter_count(graph)) + " parameters, " +
+                      formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per text"},
+        {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
+                     (kind() == nn::LabelKind::score
+                          ? "each with a score"
+                          : std::to_string(classes.size()) +
+                                (kind() == nn::LabelKind::several ? " labels: " : " classes: ") + joined(classes))}};
 }
 
 std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/, std::int64_t samples) const {
     const auto tokens = [&](std::string_view name) {
         return data::Field{std::string(name), {DType::i32, {samples, own().text.sequence_length}}};
     };
-    return {tokens(nn::kInputIds),
-            tokens(nn::kSegmentIds),
-            tokens(nn::kInputMask),
-            {std::string(nn::kLabels), {DType::i32, {samples}}},
-            tokens(nn::kInputPosition)};
+    std::vector<data::Field> fields = {tokens(nn::kInputIds), tokens(nn::kSegmentIds), tokens(nn::kInputMask)};
+    const bool is_score = kind() == nn::LabelKind::score;
+    const Shape labels = kind() == nn::LabelKind::several ? Shape{samples, outputs()} : Shape{samples};
+    fields.push_back({std::string(nn::kLabels), {is_score ? DType::f32 : DType::i32, labels}});
+    if (is_score) fields.push_back({std::string(nn::kLabelWeights), {DType::f32, labels}});
+    fields.push_back(tokens(nn::kInputPosition));
+    return fields;
+}
+
+TextClassification::Texts TextClassification::asked_texts() const {
+    if (!is_on_line("data_dir") && own().glue.empty()) return texts(data::Split::validation);
+    if (asked_texts_ == nullptr) asked_texts_ = read(own().text.file, data::GluePhase::prediction, class_names());
+    return asked_texts_;
+}
+
+std::vector<std::string> TextClassification::score_names() const {
+    std::vector<std::string> names = {kEvaluated};
+    for (const char* name : results_of(kind()))
+        names.emplace_back(name);
+    return names;
+}
+
+std::size_t likeliest_class(std::span<const float> logits) {
+    return static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+/// The class, the score, or the labels of each text.
+std::vector<std::string> TextClassification::predictions(const run::SampleOutputs& logits) const {
+    const std::vector<std::string> names = class_names();
+    std::vector<std::string> all;
+    for (std::int64_t i = 0; i < logits.samples(); ++i) {
+        const std::span<const float> own = logits.of(i);
+        if (kind() == nn::LabelKind::score) {
+            all.push_back(options::to_string(options::Value{static_cast<double>(own[0])}));
+            continue;
+        }
+        std::string text = kind() == nn::LabelKind::single ? names.at(likeliest_class(own)) : "";
+        for (std::size_t k = 0; kind() == nn::LabelKind::several && k < own.size(); ++k) {
+            if (own[k] > 0) text += (text.empty() ? "" : "|") + names.at(k);
+        }
+        all.push_back(std::move(text));
+    }
+    return all;
+}
+
+/// All results of a file with labels, under the names of eval_results.txt.
+std::map<std::string, double> TextClassification::values(const data::LabelledText& texts,
+                                                         const run::SampleOutputs& logits) const {
+    std::vector<std::int32_t> labels;
+    std::vector<std::int32_t> predicted;
+    std::vector<double> scores;
+    std::vector<double> answers;
+    double loss = 0;
+    for (std::int64_t i = 0; i < logits.samples(); ++i) {
+        const std::span<const float> own = logits.of(i);
+        const std::vector<double> label = texts.labels_of(i);
+        if (kind() == nn::LabelKind::score) {
+            scores.push_back(label[0]);
+            answers.push_back(own[0]);
+            loss += (own[0] - label[0]) * (own[0] - label[0]);
+        } else if (kind() == nn::LabelKind::single) {
+            labels.push_back(static_cast<std::int32_t>(label[0]));
+            predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
+            double sum = 0;
+            for (const float logit : own)
+                sum += std::exp(static_cast<double>(logit) - own[likeliest_class(own)]);
+            loss += std::log(sum) + own[likeliest_class(own)] - own[static_cast<std::size_t>(labels.back())];
+        } else {
+            for (std::size_t k = 0; k < own.size(); ++k) {
+                labels.push_back(static_cast<std::int32_t>(label[k]));
+                predicted.push_back(own[k] > 0 ? 1 : 0);
+            }
+        }
+    }
+    std::map<std::string, double> values;
+    if (kind() == nn::LabelKind::score) {
+        values = {{kPearson, metrics::pearson(scores, answers)}, {kSpearman, metrics::spearman(scores, answers)}};
+    } else if (kind() == nn::LabelKind::single) {
+        const auto counts = metrics::count_classes(labels, predicted, static_cast<std::size_t>(outputs()));
+        values = {{kMatthews, metrics::matthews(counts)},
+                  {kF1, counts.size() == 2 ? metrics::f1(counts[1]) : 0},
+                  {kMacroF1, metrics::macro_f1(counts)},
+                  {"acc", metrics::accuracy(counts)}};
+    } else {
+        const metrics::LabelCounts counts =
+            metrics::count_labels(labels, predicted, static_cast<std::size_t>(outputs()));
+        values = {{kExact, counts.exact / std::max(1.0, counts.samples)},
+                  {kMicroF1, metrics::micro_f1(counts.labels)},
+                  {kMacroF1, metrics::macro_f1(counts.labels)}};
+    }
+    values["loss"] = loss / static_cast<double>(std::max<std::int64_t>(1, logits.samples()));
+    return values;
+}
+
+/// A row without a label counts nothing in the sums of the graph; a file that is validated has none.
+run::Scored TextClassification::scores(const run::SampleOutputs& logits) const {
+    std::map<std::string, double> all = values(*texts(data::Split::validation), logits);
+    run::Scored scored;
+    scored.sums[kEvaluated] = 1;
+    for (const char* name : results_of(kind()))
+        scored.sums[name] = all.at(name);
+    if (own().glue.empty()) return scored;
+    for (const char* name : {"acc", "loss", kPearson, kSpearman}) {
+        if (all.contains(name)) all[std::string("average_") + name] = all[name];
+    }
+    scored.files = {{"eval_results.txt", metrics::eval_results_text(all, predictions(logits))}};
+    return scored;
+}
+
+run::Scored TextClassification::answers(const run::SampleOutputs& logits) const {
+    const data::LabelledText& asked = *asked_texts();
+    const std::vector<std::string> all = predictions(logits);
+    run::Scored scored;
+    for (std::int64_t i = 0; i < asked.size(); ++i) {
+        const std::string& answer = all[static_cast<std::size_t>(i)];
+        const std::string row = std::to_string(asked.row(i));
+        scored.answers.push_back(
+            {row + " " + printable(asked.text(i)) + ": " + (answer.empty() ? "no label" : printable(answer)),
+             {{"row", asked.row(i)}, {"text", asked.text(i)}, {"prediction", answer}}});
+    }
+    if (own().glue.empty()) return scored;
+    // Labels that are not words have their numbers there, which for these are equal.
+    scored.files = {{"predict_results.txt", metrics::predict_results_text(all)}};
+    return scored;
 }
 
 TextClassification::Subjects TextClassification::subjects(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = run::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
     const bool other_file = is_on_line("data_dir");
-    const Texts subjects =
-        other_file ? read(own().text.file, /*labels=*/false, class_names()) : texts(data::Split::validation);
+    const Texts subjects = asked_texts();
     std::vector<std::string> names;
     std::vector<std::int64_t> rows;
     for (std::int64_t i = 0; i < subjects->size(); ++i) {
@@ -302,6 +542,12 @@ std::unique_ptr<run::Task> make_texts(const options::ParseResult& arguments, con
     return std::make_unique<TextClassification>(arguments, backend, seed);
 }
 
+/// Both phases read the folder of a GLUE task.
+int run_text_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
+    const std::string& file = text_settings(arguments.settings).file;
+    return run_phases(row, arguments, host, {file, file});
+}
+
 std::vector<std::string> text_functions(const options::Settings& settings) {
     return nn::bert_classification_functions(text_settings(settings).model);
 }
@@ -318,6 +564,11 @@ run::TaskRow text_classification_row() {
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
+                    .read_config =
+                        [](const std::string& config, const options::Environment& environment) {
+                            return read_bert_config(text_options(), config, environment, "GLUE");
+                        },
+                    .trains = trains_in_phases,
                     .fill = fill_text_options,
                     .check = check_text_options,
                     .settings = [] { return TaskSettings(TextSettings{}); },
@@ -325,6 +576,7 @@ run::TaskRow text_classification_row() {
         .make = make_texts,
         .functions = text_functions,
         .scopes = nn::bert_scopes,
+        .run = run_text_phases,
     };
 }
 
