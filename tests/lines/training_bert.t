@@ -279,9 +279,7 @@ training differ between processors.
   Saved out/null_odds.json
   $ ls out cache | sed -E "s/-[0-9a-f]{16}/-DIGEST/"
   cache:
-  24_5_4_8_SQuAD20-DIGEST_eval.tfrecord
   24_5_4_SQuAD20-DIGEST_train.tfrecord
-  eval_24_5_4_8_SQuAD20-DIGEST.metadata
   train_24_5_4_SQuAD20-DIGEST.metadata
   
   out:
@@ -393,5 +391,13 @@ GLUE's tasks, scores and several labels.
   Training loop completed in TIMEs.
   $ printf 'text\tlabels\ngood film\tjoy|art\nbad plot\tsorrow|art\na cat\t\nthe dog\tjoy\n' > several.tsv
   $ cnntrain train --task text-classification --labels several --data-dir several.tsv --vocab-file words.txt --vocab-size 1000 --hidden-size 64 --num-hidden-layers 2 --num-attention-heads 2 --intermediate-size 128 --seq-length 16 --epochs 30 --base-learning-rate 2e-3 --seed 1 --precision 32 --logs-path several --keep-ckpts 1 --no-validation | body | tail -4
-  error: N % of 4 samples leaves none for validation; give a --validation-file, or a larger --validation-fraction
+  Saved checkpoint to several/ckpt-14 in TIMEs
+  step: 15, iteration: 15, epoch: N, lr: N, loss: N, accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
+  Saved checkpoint to several/ckpt-15 in TIMEs
+  Training loop completed in TIMEs.
   $ cnntrain inference --restore-path several --data-dir several.tsv | body
+  1 good film: art
+  2 bad plot: art
+  3 a cat: art
+  4 the dog: art
+  Inference [ckpt-15]: 4 texts, throughput: RATE samples/sec

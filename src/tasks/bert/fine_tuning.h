@@ -108,6 +108,10 @@ protected:
     const backend::Backend& backend() const { return backend_; }
     std::uint64_t seed() const { return seed_; }
     bool is_on_line(std::string_view key) const;
+    /// False for the validation split of a training that validates nothing; its files need not be there.
+    bool is_used(data::Split split) const {
+        return split == data::Split::train || !settings().main.trains || settings().validation.enabled;
+    }
 
 private:
     const FineTuningSettings& fine_tuned() const { return fine_tuning_settings(settings()); }

@@ -175,6 +175,7 @@ constexpr std::int64_t kPublishedFeatures = 88'641;
 constexpr std::int64_t kPublishedFeatures2 = 131'944;
 
 std::int64_t QuestionAnswering::samples(data::Split split, run::Counted how) const {
+    if (!is_used(split)) return 0;
     const bool is_there = exists(posix_files(), own().file) && exists(posix_files(), own().vocabulary_file);
     if (split == data::Split::train && !own().generated && (how == run::Counted::published || !is_there))
         return own().questions.v2 ? kPublishedFeatures2 : kPublishedFeatures;

@@ -53,7 +53,9 @@ public:
     /// Split::validation reads --validation-file; without it, --data-dir if the command line of an evaluation has it;
     /// otherwise the held-out share of the training file.
     std::unique_ptr<Samples> open(data::Split split) const override;
-    std::int64_t samples(data::Split split, run::Counted /*how*/) const override { return texts(split)->size(); }
+    std::int64_t samples(data::Split split, run::Counted /*how*/) const override {
+        return is_used(split) ? texts(split)->size() : 0;
+    }
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
