@@ -68,6 +68,9 @@ std::vector<OpCase> make_cases() {
         add_group_inference_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    OpCase loss{.name = "scale/loss", .kind = OpKind::scale, .attrs = graph::ScaleAttrs{0.5}, .inputs = {}};
+    loss.inputs = {{"x", {DType::f32, {}}, 0.5, 2}};
+    add_typed({loss}, DType::f32);
     return cases;
 }
 
