@@ -131,7 +131,7 @@ std::vector<Option> adam_options() {
     });
 }
 
-std::vector<Option> own_process_options() {
+std::vector<Option> own_process_options(std::string_view splits_help) {
     std::vector<Option> rows = concatenated(
         {shared({"--ckpts-per-epoch", "--epochs-per-ckpt", "--ckpt-epochs-offset", "--ckpt-all-instances",
                  "--validation", "--weight-avg-N", "--weight-avg-exp", "--replicas"}),
@@ -145,11 +145,7 @@ std::vector<Option> own_process_options() {
     });
     rows = with_names(rows, {{"--rts", "--replicated-tensor-sharding"},
                              {"--max-cross-replica-buffer-size", "--max-cross-replica-sum-buffer-size"}});
-    return with_change(rows, "--pipeline-splits", [](Option& row) {
-        row.help =
-            "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with --pipeline. "
-            "Functions: emb0, pos0, hid0, hid1, ..., glu0.";
-    });
+    return with_change(rows, "--pipeline-splits", [&](Option& row) { row.help = splits_help; });
 }
 
 std::vector<Option> own_device_options() {
@@ -282,7 +278,8 @@ OptionSet fine_tuning_options(const FineTuningRows& rows) {
         {kThisProgram, own_run_options(rows.task)},
         {kModelGroup, encoder_options()},
         {rows.data_group, concatenated({rows.data, tokeniser_options()})},
-        {"Training", concatenated({own_batch_options(rows.micro_batch_size), rows.training, own_process_options()})},
+        {"Training", concatenated({own_batch_options(rows.micro_batch_size), rows.training,
+                                   own_process_options(rows.splits_help)})},
         {options::kHeadGroup, rows.head},
         {"Optimiser and learning rate", adam_options()},
         {"Device", concatenated({bert_numerics_options(), own_device_options()})},

@@ -81,6 +81,8 @@ const OptionSet& answering_options() {
         .data_group = "Questions",
         .data = concatenated({question_files(), feature_options()}),
         .micro_batch_size = 8,
+        .splits_help = "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with "
+                       "--pipeline. Functions: emb0, pos0, hid0, hid1, ..., loc0.",
         .training = {},
     });
     return options;

@@ -88,6 +88,8 @@ const OptionSet& text_options() {
                                                   "Length S of the sequences; longer texts lose their last "
                                                   "tokens.")}}),
         .micro_batch_size = 32,
+        .splits_help = "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with "
+                       "--pipeline. Functions: emb0, pos0, hid0, hid1, ..., glu0.",
         .training = {changed(bert_classifier_dropout_option(),
                              [](Option& row) { row.bind = to<&TextSettings::head_dropout>(); })},
         .head = shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"}),
