@@ -216,7 +216,7 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
     const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::validation, 1));
     std::string counts;
     const auto add = [&](const char* what, data::Split split) {
-        if (split == data::Split::train && !exists(posix_files(), own().file)) {
+        if (split == data::Split::train && !own().generated && !exists(posix_files(), own().file)) {
             counts = counted(samples(split, run::Counted::published), "feature") + " of the published set, as " +
                      own().file + " is not there,";
             return;
