@@ -2,16 +2,13 @@
 #include "cnntrain/graph/bert.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <set>
 
-#include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/rng.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op.h"
-#include "cnntrain/graph/passes.h"
+#include "nn/slopes.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 
@@ -20,7 +17,6 @@ namespace {
 
 using graph::Graph;
 using graph::OpKind;
-using graph::RefTensor;
 using graph::ValueId;
 
 BertSettings tiny() {
@@ -63,12 +59,6 @@ std::set<std::string> outputs_of(const Graph& graph) {
     for (const graph::Output& output : graph.outputs())
         names.insert(output.name);
     return names;
-}
-
-ValueId output(const Graph& graph, std::string_view name) {
-    const auto found = std::ranges::find(graph.outputs(), name, &graph::Output::name);
-    EXPECT_NE(found, graph.outputs().end()) << name;
-    return found->value;
 }
 
 TEST(BertClassification, OnlyTheClassifierIsNewToAPretrainedNetwork) {
@@ -180,43 +170,9 @@ TEST(BertClassification, RefusesWhatDoesNotFit) {
 
 // ---- gradients ----
 
-constexpr double kStep = 1e-4;
-constexpr double kTolerance =
-    1e-5;  // relative to the larger number, or to a hundredth of the tensor's largest gradient
-constexpr std::size_t kMostElements = 8;  // checked of each parameter
-
-/// A graph with float64 values for everything that it reads.
-class Evaluated {
-public:
-    explicit Evaluated(const Graph& graph) : graph_(graph) {
-        for (std::int32_t i = 0; i < graph.value_count(); ++i) {
-            const TensorDesc& desc = graph.desc({i});
-            values_.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
-        }
-    }
-
-    std::vector<double>& of(ValueId id) { return values_.at(static_cast<std::size_t>(id.index)).values; }
-    std::vector<double>& of(std::string_view name) { return of(*graph_.find(std::string(name))); }
-
-    void run(graph::Phase last) {
-        for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-            if (graph_.node({i}).phase <= last) backend::evaluate_node(graph_, {i}, values_);
-        }
-    }
-
-private:
-    const Graph& graph_;
-    std::vector<RefTensor> values_;
-};
-
 /// Three texts of 5, 3 and 4 tokens, the last of which has no label.
 void fill(Evaluated& net, const Graph& graph) {
-    Rng rng(7, RngStream::test);
-    for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
-        const double centre = graph.value(id).name.ends_with("/gamma") ? 1 : 0;
-        for (double& value : net.of(id))
-            value = rng.uniform(centre - 0.4, centre + 0.4);
-    }
+    fill_parameters(net, graph);
     net.of(kInputIds) = {1, 7, 3, 10, 2, 1, 4, 2, 0, 0, 1, 9, 9, 2, 0};
     net.of(kSegmentIds) = {0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0};
     net.of(kInputPosition) = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
@@ -237,34 +193,7 @@ INSTANTIATE_TEST_SUITE_P(BertClassification, BertLabels,
                          [](const auto& kind) { return std::string(spelling(kind.param)); });
 
 TEST_P(BertLabels, GradientsAreTheSlopesOfTheLoss) {
-    Graph graph = training(of_kind(GetParam()));
-    graph::Objective objective;
-    objective.loss = output(graph, kLoss);
-    objective.targets = graph.values_with_role(graph::Role::parameter);
-    const graph::Gradients gradients = graph::build_backward(graph, objective);
-    ASSERT_EQ(gradients.of.size(), objective.targets.size());
-    Evaluated net(graph);
-    fill(net, graph);
-    net.run(graph::Phase::backward);
-    for (const ValueId target : objective.targets) {
-        const std::vector<double> gradient = net.of(gradients.of.at(target));
-        const double largest = std::abs(*std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); }));
-        EXPECT_GT(largest, 0) << graph.value(target).name;
-        const std::size_t stride = std::max<std::size_t>(gradient.size() / kMostElements, 1);
-        for (std::size_t i = 0; i < gradient.size(); i += stride) {
-            double& weight = net.of(target)[i];
-            const double original = weight;
-            const auto loss_at = [&](double value) {
-                weight = value;
-                net.run(graph::Phase::forward);
-                return net.of(objective.loss)[0];
-            };
-            const double slope = (loss_at(original + kStep) - loss_at(original - kStep)) / (2 * kStep);
-            weight = original;
-            const double scale = std::max({std::abs(slope), std::abs(gradient[i]), largest / 100});
-            EXPECT_NEAR(gradient[i], slope, kTolerance * scale) << graph.value(target).name << "[" << i << "]";
-        }
-    }
+    expect_slopes(training(of_kind(GetParam())), kLoss, fill);
 }
 
 TEST_P(BertLabels, ATextWithoutALabelCountsNowhere) {
