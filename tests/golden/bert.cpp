@@ -14,6 +14,7 @@
 #include "cnntrain/graph/passes.h"
 #include "data/records/packing.h"
 #include "golden/formula.h"
+#include "golden/variables.h"
 #include "support/tensor_source.h"
 
 namespace cnntrain::golden {
@@ -28,7 +29,6 @@ constexpr std::int64_t kBatch = 3;
 constexpr std::int64_t kLength = 16;
 constexpr std::int64_t kPredictions = 4;
 constexpr std::int64_t kSteps = 10;
-constexpr std::size_t kSigns = 3;
 constexpr std::int64_t kBucketBytes = 1 << 16;  // several of them
 
 const json& golden() {
@@ -265,40 +265,6 @@ private:
     std::deque<Kept> kept_;
 };
 
-HostTensor start(const graph::Value& variable) {
-    HostTensor tensor(variable.desc);
-    const std::string& name = variable.name;
-    const Stream stream(name);
-    double scale = std::sqrt(3.0 / static_cast<double>(variable.desc.shape.at(0)));
-    double shift = 0;
-    if (name.ends_with("gamma") || name.ends_with("beta") || name.ends_with("bias")) scale = 0.25;
-    if (name.ends_with("gamma")) shift = 1;
-    if (name.ends_with("embeddings") || name.ends_with("weights")) scale = 0.5;
-    for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, shift + scale * stream.noise(i));
-    return tensor;
-}
-
-/// `facts`: the norm, and the products with patterns of signs.
-void expect_facts(const HostTensor& tensor, const json& facts, double scale, double tolerance,
-                  const std::string& name) {
-    double squares = 0;
-    std::vector<double> products(kSigns);
-    std::vector<Stream> signs;
-    for (std::size_t k = 0; k < kSigns; ++k)
-        signs.emplace_back(name + "/sign" + std::to_string(k));
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const double value = tensor.at(i) * scale;
-        squares += value * value;
-        for (std::size_t k = 0; k < kSigns; ++k)
-            products[k] += value * signs[k].sign(i);
-    }
-    const double norm = facts.at(0);
-    EXPECT_NEAR(std::sqrt(squares), norm, tolerance * norm) << name;
-    for (std::size_t k = 0; k < kSigns; ++k)
-        EXPECT_NEAR(products[k], facts.at(k + 1).get<double>(), tolerance * norm) << name << ", pattern " << k;
-}
-
 }  // namespace
 
 std::vector<Case> bert_cases() {
@@ -334,7 +300,7 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
     if (all.size() > 1) request.peers = {.communicator = &all, .shard_optimiser = how.shards};
     const auto executable = backend.compile(request);
     for (const ValueId id : graph.values_with_role(graph::Role::parameter))
-        executable->load(graph.value(id).name, start(graph.value(id)));
+        executable->load(graph.value(id).name, start_of(graph.value(id)));
     for (const ValueId id : graph.values_with_role(graph::Role::slot))
         executable->load(graph.value(id).name, HostTensor(graph.desc(id)));
     for (std::int64_t step = 0; step < kSteps; ++step) {
