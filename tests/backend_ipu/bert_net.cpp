@@ -1,5 +1,7 @@
 #include "backend_ipu/bert_net.h"
 
+#include <utility>
+
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/weights.h"
@@ -11,15 +13,31 @@ namespace {
 
 constexpr std::uint64_t kSeed = 5;
 
+/// Sizes of all networks here.
 const std::string kNet =
-    "--vocab-size 50 --hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 64 "
-    "--max-position-embeddings 16 --use-qkv-split --no-use-cls-layer --seq-length 16 --max-predictions-per-seq 3 "
-    "--static-mask --generated-data --threads 1 --num-train-steps 5 --optimizer lamb --epsilon 1e-6 "
-    "--base-learning-rate 0.01 --warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 ";
+    "--hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 64 --use-qkv-split --threads "
+    "1 "
+    "--epsilon 1e-6 --base-learning-rate 0.01 --warmup 0 --num-train-steps 5 --hidden-dropout-prob 0.1 "
+    "--attention-probs-dropout-prob 0.1 ";
+const std::string kPretraining =
+    kNet +
+    "--vocab-size 50 --max-position-embeddings 16 --no-use-cls-layer --seq-length 16 --max-predictions-per-seq 3 "
+    "--static-mask --generated-data --optimizer lamb ";
+const std::string kTests = CNNTRAIN_SOURCE_DIR "/tests/data/";
+/// Features with padding, several windows of a text, and windows without the answer.
+const std::string kAnswering =
+    kNet + "--task question-answering --data-dir " + kTests + "squad/squad-v1.1.json --vocab-file " + kTests +
+    "bert/vocab.txt --vocab-size 512 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 --max-query-length 6 ";
 
 }  // namespace
 
-BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, options::Command::pretrain)) {
+BertNet::BertNet(const std::string& options) : BertNet(parse(kPretraining + options, options::Command::pretrain)) {}
+
+BertNet BertNet::answering(const std::string& options) {
+    return BertNet(parse(kAnswering + options));
+}
+
+BertNet::BertNet(options::ParseResult arguments) : arguments_(std::move(arguments)) {
     backend_ = make_backend(arguments_.settings.run.backend);
     task_ = tasks::row_of(arguments_).make(arguments_, *backend_, kSeed);
     samples_ = task_->open(data::Split::train);

@@ -1,4 +1,5 @@
-// A tiny BERT with dropout and LAMB on generated sequences, compiled as a pretraining compiles it.
+// A tiny BERT with dropout, compiled as its task compiles it: pretraining with LAMB on generated sequences, or question
+// answering with AdamW.
 #pragma once
 
 #include <memory>
@@ -17,11 +18,15 @@ class BertNet {
 public:
     /// `options`: of pretrain, on top of the network's.
     explicit BertNet(const std::string& options);
+    /// `options`: of train, on top of the network's.
+    static BertNet answering(const std::string& options);
 
     backend::Executable& executable() { return *executable_; }
     double train();
 
 private:
+    explicit BertNet(options::ParseResult arguments);
+
     std::unique_ptr<backend::Backend> backend_;
     options::ParseResult arguments_;
     std::unique_ptr<Task> task_;
