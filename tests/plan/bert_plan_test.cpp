@@ -106,6 +106,12 @@ TEST(BertPlan, FunctionsAreFoundByTheScopesOfTheirNames) {
     const Texts texts;
     expect_functions_are_the_stages(
         texts.line() + "--pipeline --pipeline-splits pos0 hid0 hid1 glu0 --gradient-accumulation-count 10");
+    const std::string data = CNNTRAIN_SOURCE_DIR "/tests/data/";
+    expect_functions_are_the_stages(
+        "train --task question-answering --data-dir " + data + "squad/squad-v1.1.json --vocab-file " + data +
+        "bert/vocab.txt --vocab-size 512 --max-position-embeddings 32 --seq-length 32 --max-query-length 6 "
+        "--hidden-size 64 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 128 --micro-batch-size 2 "
+        "--threads 2 --pipeline --pipeline-splits pos0 hid0 hid1 loc0 --gradient-accumulation-count 10");
 }
 
 TEST(BertPlan, ShowsTheStagesOfALine) {
