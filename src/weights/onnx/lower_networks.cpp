@@ -23,8 +23,8 @@ void finish(Lowering& to, const Node& node, std::string x, bool residual, graph:
     to.set(node.outputs[0], to.activated(x, activation, node.name + "/activation"));
 }
 
-std::string image_reshape(Lowering& to, const std::string& name, const std::string& x,
-                          const std::vector<std::int64_t>& shape) {
+std::string reshape(Lowering& to, const std::string& name, const std::string& x,
+                    const std::vector<std::int64_t>& shape) {
     return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
 }
 
@@ -64,12 +64,12 @@ void lower_group_norm(Lowering& to, const Node& node) {
             tensor.set(i, value);
         return tensor;
     };
-    const std::string grouped = image_reshape(to, node.name + "/groups", to.at(node.inputs[0]), {0, attrs.groups, -1});
+    const std::string grouped = reshape(to, node.name + "/groups", to.at(node.inputs[0]), {0, attrs.groups, -1});
     const std::string normed = to.builder().add("InstanceNormalization", node.name + "/normalised",
                                                 {grouped, to.builder().weight(node.name + "/ones", filled(1)),
                                                  to.builder().weight(node.name + "/zeros", filled(0))},
                                                 {{"epsilon", static_cast<float>(attrs.epsilon)}});
-    const std::string image = image_reshape(to, node.name + "/image", normed, {0, shape[3], shape[1], shape[2]});
+    const std::string image = reshape(to, node.name + "/image", normed, {0, shape[3], shape[1], shape[2]});
     const std::string scaled =
         to.builder().add("Mul", node.name + "/scaled", {image, to.per_channel(node.inputs[1], node.inputs[0])});
     const std::string y = to.builder().add("Add", node.name, {scaled, to.per_channel(node.inputs[2], node.inputs[0])});
@@ -128,11 +128,6 @@ void lower_shortcut_pad(Lowering& to, const Node& node) {
 namespace {
 
 const std::int64_t kLast = -1;
-
-std::string reshape(Lowering& to, const std::string& name, const std::string& x,
-                    const std::vector<std::int64_t>& shape) {
-    return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
-}
 
 std::string slice(Lowering& to, const std::string& name, const std::string& x, const graph::SliceAttrs& range) {
     OnnxBuilder& b = to.builder();

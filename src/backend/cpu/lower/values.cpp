@@ -423,8 +423,9 @@ void Weights::emit_copies(const std::function<Placed(ValueId)>& folded) {
         Placed source = is_variable ? master(wanted.root) : folded(wanted.root);
         if (source.dtype == DType::bf16 && wanted.copy.dtype == DType::f32) source = as_floats(wanted.root, source);
         if (source.buffer == wanted.copy.buffer) continue;
+        // A convolution reads a view as its kernel: the copy has a kernel's axes, and the view those of its shape.
         const bool is_viewed = !is_variable && layouts_.layout(wanted.root) != Layout::kernel;
-        if (is_viewed && dims_of(wanted.copy.desc).size() > 3) {  // a convolution's: a view has made it a kernel
+        if (is_viewed && dims_of(wanted.copy.desc).size() > 3) {
             source.desc =
                 plain_kernel_desc({source.dtype, graph().desc(wanted.root).shape}, layouts_.groups_of(wanted.root));
         }
