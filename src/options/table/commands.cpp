@@ -19,7 +19,8 @@ struct Absent {
 constexpr Absent kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
     {"download_glue.py",
-     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name their folder: cnntrain "
+     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name their folder: "
+     "cnntrain "
      "run_classifier.py --task-name mrpc --data-dir DIR"},
     {"wiki_preprocess.py",
      "cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line "

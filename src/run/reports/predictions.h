@@ -12,8 +12,8 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/rows.h"
-#include "cnntrain/run/task.h"
 #include "cnntrain/run/scores.h"
+#include "cnntrain/run/task.h"
 #include "run/metrics/meters.h"
 
 namespace cnntrain::run {

@@ -42,13 +42,13 @@ inline const FineTuningSettings& fine_tuning_settings(const options::Settings& s
 
 /// The rows in which such tasks differ.
 struct FineTuningRows {
-    std::string_view task;          // its name
-    std::string_view data_group;    // title of the group with the options of the data
-    std::vector<Option> data;       // without those of the tokeniser
-    std::int64_t micro_batch_size;  // by default
-    std::string_view splits_help;   // of --pipeline-splits, which lists the functions
-    std::vector<Option> training;   // after those of the batch
-    std::vector<Option> head = {};  // of training the last layer alone
+    std::string_view task;              // its name
+    std::string_view data_group;        // title of the group with the options of the data
+    std::vector<Option> data;           // without those of the tokeniser
+    std::int64_t micro_batch_size;      // by default
+    std::string_view splits_help;       // of --pipeline-splits, which lists the functions
+    std::vector<Option> training;       // after those of the batch
+    std::vector<Option> head = {};      // of training the last layer alone
     std::vector<Option> original = {};  // of the original program, beside those that all of them have
 };
 /// An option of the original programs that changes nothing here.

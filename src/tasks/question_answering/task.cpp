@@ -146,7 +146,7 @@ QuestionAnswering::Questions QuestionAnswering::read(const std::string& file, bo
             file + ": " + counted(std::ssize(set->left_out), "question") +
             " left out, whose answer is not the text at answer_start; the first: " + printable(set->left_out.front()));
     }
-    if (!own().feature_folder.empty()) {
+    if (!own().feature_folder.empty() && !arguments().wants_dry_run && !own().generated) {
         try {
             data::write_features(*set, own().feature_folder, run::batch_plan(settings()).global_batch());
         } catch (const Error& error) {
