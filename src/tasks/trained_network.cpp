@@ -179,9 +179,9 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
         sample_count_ = kMostSamples;
         fields_ = task_->batch_fields(data::Split::validation, arguments_->settings.training.micro_batch_size);
     }
-    const run::Classifier* const classifier = task_->classifier();
+    const bool has_logits = task_->classifier() != nullptr || task_->scorer() != nullptr;
     graph_ = std::make_unique<graph::Graph>(
-        task_->graph(classifier != nullptr ? run::GraphUse::classes : run::GraphUse::evaluation, fields_));
+        task_->graph(has_logits ? run::GraphUse::classes : run::GraphUse::evaluation, fields_));
     find_ports();
     const options::Settings& settings = arguments_->settings;
     checkpoint_ = run::checkpoint_to_evaluate(files, *settings.main.restore_path).path;
@@ -235,9 +235,16 @@ void TrainedNetwork::make_up_samples() {
 
 void TrainedNetwork::open_samples() {
     const run::Classifier* const classifier = task_->classifier();
-    CNNTRAIN_CHECK(classifier != nullptr, "a network without classes");
-    const run::Classifier::Subjects subjects = classifier->subjects({});
-    data::Stream& stream = *subjects.stream;
+    CNNTRAIN_CHECK(classifier != nullptr || task_->scorer() != nullptr, "a network without answers");
+    std::unique_ptr<run::Samples> asked;
+    std::unique_ptr<data::Stream> opened;
+    if (classifier != nullptr) {
+        opened = classifier->subjects({}).stream;
+    } else {
+        asked = task_->scorer()->asked();
+        opened = asked->stream(run::loader_settings(arguments_->settings, 0));
+    }
+    data::Stream& stream = *opened;
     fields_ = stream.fields();
     sample_count_ = std::min(kMostSamples, stream.samples());
     for (std::int64_t first = 0; first < sample_count_; first += stream.micro_batch()) {
