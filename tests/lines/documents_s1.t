@@ -983,6 +983,41 @@ S1-05.
     set:     TF_CPP_VMODULE=poplar_compiler=1
     set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
     command: cnntrain run_pretraining.py --config configs/groupbert/pretrain_base_groupbert_384.json --train-file '/no/such/data/wikipedia/384/wiki_1[0-1]*.tfrecord' --num-train-steps 10 --steps-per-logs 1
+  tf1_bert_squad_large_train_real_pod16
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--null_data_feed --executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_squad.py --config configs/squad_large.json --do-training --init-checkpoint '' --num-train-steps 4 --train-file /no/such/data/squad/train-v1.1.json --vocab-file /no/such/data/ckpts/uncased_L-24_H-1024_A-16/vocab.txt
+  tf1_bert_squad_large_infer_gen_2ipu
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--null_data_feed --executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --init-checkpoint '' --generated-data --vocab-file /no/such/data/tf_wikipedia/ckpts/uncased_L-24_H-1024_A-16/vocab.txt --gradient-accumulation-count 80000 --device-iterations 1000 --embedded-runtime --micro-batch-size 1 --num-iter 10000
+  tf1_bert_squad_large_infer_gen_4ipu
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--null_data_feed --executable_cache_path=/tmp/tf_cache/
+    command: cnntrain poprun --vv --num-instances 2 --num-replicas 2 python3 run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --init-checkpoint '' --generated-data --vocab-file /no/such/data/tf_wikipedia/ckpts/uncased_L-24_H-1024_A-16/vocab.txt --gradient-accumulation-count 80000 --device-iterations 1000 --embedded-runtime --micro-batch-size 1 --num-iter 10000
+  tf1_glue_base_train_real_pod16
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_classifier.py --config configs/glue_base.json --task-name mrpc --do-training --init-checkpoint '' --num-train-steps 4 --data-dir /no/such/data/glue/MRPC
+  tf1_glue_large_train_real_pod16
+    folder:  /
+    set:     POPLAR_LOG_LEVEL=INFO
+    set:     POPART_LOG_LEVEL=INFO
+    set:     TF_CPP_VMODULE=poplar_compiler=1
+    set:     TF_POPLAR_FLAGS=--executable_cache_path=/tmp/tf_cache/
+    command: cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --do-training --init-checkpoint '' --num-train-steps 4 --data-dir /no/such/data/glue/MRPC
 
 S1-06.
 
@@ -1655,7 +1690,8 @@ S1-31.
   Main options:
     --model NAME                  Model family (resnet, resnext, efficientnet)
     --config TEXT                 Named configuration whose values replace the defaults
-    --task NAME                   Task to run (image-classification, pretraining, text-classification)
+    --task NAME                   Task to run (image-classification, pretraining, text-classification,
+                                  question-answering)
     --threads N                   Compute threads; 0: one for every core that the process may use
     --freeze TEXT ...             Regular expressions (RE2) of variables that are not trained
     --dry-run                     Print the resolved run
