@@ -227,6 +227,12 @@ void lower_slice(Lowering& to, const Node& node) {
     to.set(node.outputs[0], slice(to, node.name, to.at(node.inputs[0]), attrs));
 }
 
+void lower_transpose(Lowering& to, const Node& node) {
+    const std::vector<std::int64_t>& axes = node.as<graph::TransposeAttrs>().axes;
+    CNNTRAIN_CHECK(axes.size() < kImageRank && axes.front() == 0, node.name + " turns images, or mixes samples");
+    to.set(node.outputs[0], to.builder().add("Transpose", node.name, {to.at(node.inputs[0])}, {{"perm", axes}}));
+}
+
 void lower_embedding(Lowering& to, const Node& node) {
     to.set(node.outputs[0], to.builder().add("Gather", node.name, {to.at(node.inputs[1]), to.at(node.inputs[0])},
                                              {{"axis", std::int64_t{0}}}));

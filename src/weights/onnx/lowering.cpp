@@ -41,6 +41,7 @@ constexpr auto kLowerings = std::to_array<LoweringRow>({
     {OpKind::cast, lower_cast},
     {OpKind::reshape, lower_reshape},
     {OpKind::slice, lower_slice},
+    {OpKind::transpose, lower_transpose},
     {OpKind::embedding, lower_embedding},
     {OpKind::gather_rows, lower_gather_rows},
     {OpKind::layer_norm, lower_layer_norm},

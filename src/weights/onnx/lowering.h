@@ -133,6 +133,7 @@ void lower_dense(Lowering& to, const graph::Node& node);
 void lower_cast(Lowering& to, const graph::Node& node);
 void lower_reshape(Lowering& to, const graph::Node& node);
 void lower_slice(Lowering& to, const graph::Node& node);
+void lower_transpose(Lowering& to, const graph::Node& node);
 
 // ---- text ----
 void lower_embedding(Lowering& to, const graph::Node& node);
