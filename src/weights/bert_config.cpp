@@ -339,6 +339,8 @@ constexpr Variable kVariables[] = {
     {"cls/seq_relationship/output_bias", "cls.seq_relationship.bias", "2", Part::sentences},
     {"cls/classifier/output_weights", "classifier.weight", "CH", Part::classifier},
     {"cls/classifier/output_bias", "classifier.bias", "C", Part::classifier},
+    {"cls/squad/output_weights", "qa_outputs.weight", "2H", Part::answers},
+    {"cls/squad/output_bias", "qa_outputs.bias", "2", Part::answers},
 };
 
 /// The number at the beginning of a text, without leading zeros and followed by '.' or '/'; else -1.

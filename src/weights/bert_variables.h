@@ -24,8 +24,9 @@ enum class Part : std::uint8_t {
     prediction_bias,
     sentences,   // next-sentence scores
     classifier,  // class scores
+    answers,     // scores of an answer's first and last token
 };
-inline constexpr std::size_t kParts = 9;
+inline constexpr std::size_t kParts = 10;
 using PartSet = std::array<bool, kParts>;
 
 /// `axes` has a letter for each axis in our order: V vocabulary, P positions, T segments, H hidden size, 3 three times

@@ -297,6 +297,7 @@ private:
             case Part::transform:
             case Part::sentences:
             case Part::classifier:
+            case Part::answers:
                 break;
         }
         return true;
@@ -447,6 +448,7 @@ private:
     }
 
     std::string architecture() const {
+        if (has(parts_, Part::answers)) return "BertForQuestionAnswering";
         if (has(parts_, Part::classifier)) return "BertForSequenceClassification";
         if (has(parts_, Part::transform))
             return has(parts_, Part::sentences) ? "BertForPreTraining" : "BertForMaskedLM";

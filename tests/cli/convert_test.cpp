@@ -120,10 +120,10 @@ std::vector<std::string> shipped() {
 INSTANTIATE_TEST_SUITE_P(All, ShippedConfiguration, ::testing::ValuesIn(shipped()),
                          [](const auto& test) { return test.param; });
 
-TEST_F(Convert, GoldenNumbersAreThereForEveryShippedConfiguration) {
+TEST_F(Convert, GoldenNumbersAreThereForEveryConfigurationOfPretraining) {
     std::vector<std::string> files;
     for (const std::string& name : posix_files().list(CNNTRAIN_SOURCE_DIR "/configs/bert")) {
-        if (name.find("groupbert") == std::string::npos)  // transformers lacks it
+        if (name.starts_with("pretrain_") && name.find("groupbert") == std::string::npos)  // transformers lacks it
             files.push_back(name.substr(0, name.rfind('.')));
     }
     EXPECT_EQ(files, shipped());

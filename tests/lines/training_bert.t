@@ -401,3 +401,13 @@ GLUE's tasks, scores and several labels.
   3 a cat: art
   4 the dog: art
   Inference [ckpt-15]: 4 texts, throughput: RATE samples/sec
+
+Networks of answers and scores for other programs.
+
+  $ cnntrain convert asked --to onnx | tail -1
+  asked/ckpt-7.safetensors -> asked/model.onnx (ONNX, operator set 18)
+  $ mkdir theirs
+  $ cnntrain convert --from asked/ckpt-7.safetensors --to theirs/model.safetensors --vocab-file words.txt | head -1
+  asked/ckpt-7.safetensors -> theirs/model.safetensors (Hugging Face's layout): 39 tensors, 135426 numbers
+  $ grep -A1 architectures theirs/config.json | tr -d '\n '
+  "architectures":["BertForQuestionAnswering" (no-eol)
