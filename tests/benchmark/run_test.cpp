@@ -23,7 +23,7 @@ const std::string kSpec =
     "wrong_gen:\n  cmd: sh -c 'echo going; echo it went wrong >&2; exit 9'\n"
     "silent_gen:\n  cmd: echo speed 5\n  data:\n    speed: {regexp: 'speed: (.*)'}\n"
     "slow_gen:\n  cmd: sh -c 'echo begin; sleep 1000'\n  data:\n    speed: {regexp: 'speed: (.*)'}\n"
-    "squad_gen:\n  cmd: python3 run_squad.py\n";
+    "squad_gen:\n  cmd: python3 send_request.py\n";
 
 class Run : public ::testing::Test {
 protected:
@@ -198,7 +198,7 @@ TEST_F(Run, AFloodOfOutputFillsNoDisk) {
 TEST_F(Run, SkippedOnesDoNotFail) {
     request_.additional_metrics = true;
     EXPECT_EQ(run({"squad_gen"}), 0);
-    EXPECT_THAT(folder_.read("log/benchmark_results.csv"), HasSubstr("\"SKIPPED\",\"python3 run_squad.py\""));
+    EXPECT_THAT(folder_.read("log/benchmark_results.csv"), HasSubstr("\"SKIPPED\",\"python3 send_request.py\""));
     EXPECT_THAT(output_.str(), AllOf(HasSubstr("SKIPPED squad_gen"), HasSubstr("0 failed, 0 passed, 1 skipped")));
 }
 
@@ -233,7 +233,7 @@ TEST_F(Run, ThePlanShowsTheCommands) {
     const std::string plan = planned_commands(request_, host_);
     EXPECT_THAT(plan, HasSubstr("rates_gen_size_1\n"));
     EXPECT_THAT(plan, HasSubstr("  command: sh -c 'echo throughput: 40 samples/sec,;"));
-    EXPECT_THAT(plan, HasSubstr("skipped: run_squad.py"));
+    EXPECT_THAT(plan, HasSubstr("skipped: send_request.py"));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "log"));
     EXPECT_THAT(list_text(request_, host_),
                 AllOf(HasSubstr("rates_gen: 2 variants\n"), HasSubstr("5 benchmarks, 6 variants")));

@@ -140,7 +140,7 @@ TEST(HelpTopics, ACommandGivesItsOptions) {
         EXPECT_EQ(outcome.exit_code, 0) << command;
         EXPECT_EQ(outcome.text, run(std::string(command) + " --help").text);
     }
-    expect_error("help run_squad.py", ErrorKind::unsupported, {"SQuAD"});
+    expect_error("help send_request.py", ErrorKind::unsupported, {"Serving"});
 }
 
 TEST(HelpTopics, AreFoundBySeveralWordsAndByTheirBeginning) {
@@ -197,7 +197,7 @@ TEST(ShortHelp, FitsAScreen) {
         std::size_t count = 0;
         for (std::string row; std::getline(text, row); ++count)
             EXPECT_LE(row.size(), 120U) << line << ": " << row;
-        EXPECT_LE(count, 40U) << line;
+        EXPECT_LE(count, 41U) << line;
     }
 }
 

@@ -10,7 +10,7 @@ What each command's short help prints.
     train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
+    inference      measure latency and throughput, or answer samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -45,7 +45,7 @@ What each command's short help prints.
     train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
+    inference      measure latency and throughput, or answer samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -181,7 +181,7 @@ What each command's short help prints.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain inference --help
   usage: cnntrain inference [options]
-  measure latency and throughput, or find the classes of samples
+  measure latency and throughput, or answer samples
   
     cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   measures
     cnntrain inference --restore-path RUN             classifies the run's validation split
@@ -494,7 +494,7 @@ What each command's short help prints.
     train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
+    inference      measure latency and throughput, or answer samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)

@@ -10,7 +10,7 @@ Each topic of help, and what is not one.
     train          train a network (also train.py, run_squad.py, run_classifier.py)
     validation     evaluate one or all checkpoints, or measure inference throughput (also validation.py)
     restore        resume a run from its folder (also restore.py)
-    inference      measure latency and throughput, or find the classes of samples (also inference_embedded.py, run_squad_runtime.py)
+    inference      measure latency and throughput, or answer samples (also inference_embedded.py, run_squad_runtime.py)
     pretrain       BERT pretraining (also run_pretraining.py)
     average        average checkpoints (also weight_avg.py)
     analyse        find NaNs in checkpoints (also analyse_checkpoints.py)
@@ -495,8 +495,8 @@ Each topic of help, and what is not one.
   
   Other classes (BertModel, BertForSequenceClassification, ...) read the encoder of the same DIR.
   $ cnntrain help text-classification
-  BERT assigns classes or scores to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
-  a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
+  BERT assigns classes or scores to texts or to pairs of texts. Training reads a TSV or CSV file in
+  UTF-8, with a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
   follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
   sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
   --text-column, --pair-column and --label-column. Without a header, the columns are text and label,
@@ -921,9 +921,9 @@ Each topic of help, and what is not one.
                      feature once, evaluates against --predict-file without a network, and makes the
                      features of its cache anew when a file or a setting differs. Its learning rate
                      follows the updates. Answers to questions whose context has no tokens are empty.
-    GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text once,
-                     predicts with the weights that were evaluated, and computes the results in
-                     eval_results.txt over the whole set; Matthews correlation and F1 are added. Its log
+    GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
+                     once, predicts with the weights that were evaluated, and computes the results in
+                     eval_results.txt over the whole set, with Matthews correlation and F1. Its log
                      lines of scores have no correlations.
     Unicode          dataset bert splits and strips characters by the Unicode version of the library
                      utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that

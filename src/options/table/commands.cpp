@@ -77,7 +77,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::inference,
          "inference",
          {"inference_embedded.py", "run_squad_runtime.py"},
-         "measure latency and throughput, or find the classes of samples"},
+         "measure latency and throughput, or answer samples"},
         {Command::pretrain, "pretrain", {"run_pretraining.py"}, "BERT pretraining"},
         {Command::average, "average", {"weight_avg.py"}, "average checkpoints"},
         {Command::analyse, "analyse", {"analyse_checkpoints.py"}, "find NaNs in checkpoints"},
