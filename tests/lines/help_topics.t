@@ -496,11 +496,11 @@ Each topic of help, and what is not one.
   Other classes (BertModel, BertForSequenceClassification, ...) read the encoder of the same DIR.
   $ cnntrain help text-classification
   BERT assigns classes or scores to texts or to pairs of texts. Training reads a TSV or CSV file in
-  UTF-8, with a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's
-  files; CSV follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
-  sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
-  --text-column, --pair-column and --label-column. Without a header, the columns are text and label,
-  or text, second text and label. The classes are the labels of the file.
+  UTF-8, with a text, possibly a second text, and a label in each row. TSV has no quotes, as in
+  GLUE's files; CSV follows RFC 4180. A header line with a usual name of a text and of a label
+  (text, sentence, review, sentence1 and sentence2, ...; label, class, ...) names the columns; for
+  other names, give --text-column, --pair-column and --label-column. Without a header, the columns
+  are text and label, or text, second text and label. The classes are the labels of the file.
   
     cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 \
         --vocab-file vocab.txt
