@@ -85,7 +85,8 @@ TEST(Table, HelpSaysWhatOptimisersLeaveOut) {
     EXPECT_THAT(images, HasSubstr("LAMB"));
     EXPECT_THAT(images, HasSubstr("CIFAR"));
     EXPECT_THAT(texts, HasSubstr("1 for"));
-    EXPECT_THAT(texts, HasSubstr("all weights except biases and the betas of norms; adamw also excludes gammas, and so does lamb with --groupbert."));
+    EXPECT_THAT(texts, HasSubstr("all weights except biases and the betas of norms; adamw also excludes gammas, and so "
+                                 "does lamb with --groupbert."));
 }
 
 void expect_unique_names(Command command) {
