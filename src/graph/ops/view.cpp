@@ -177,6 +177,7 @@ void describe_slice(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> view_ops() {
     return {
         {.kind = OpKind::reshape,
+         .follows_weights = true,
          .infer = infer_reshape,
          .gradient = reshape_gradient,
          .flops = flops_per_output<0>,
