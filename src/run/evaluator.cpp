@@ -157,6 +157,19 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
     return all;
 }
 
+/// A part of a split, or one with numbers that are not finite, has no scores.
+void Evaluator::add_scores(Seen& seen, std::int64_t micro_batch, std::int64_t samples) {
+    const bool has_scores = !most_batches_ && !not_finite_;
+    scored_ = {};
+    if (has_scores) {
+        scored_ = scorer_->scores(outputs_of_all(seen.outputs, micro_batch, samples, *host_.communicator), seen.sums);
+    }
+    for (const metrics::Column& column : task_.columns().validation) {
+        if (column.divisor == kScored) seen.sums[column.output] = has_scores ? scored_.values.at(column.output) : 0;
+    }
+    seen.sums[kScored] = has_scores ? 1 : 0;
+}
+
 std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
     const metrics::Unit& unit = task_.columns().unit;
     data::LoaderSettings loader = loader_;
@@ -169,16 +182,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     if (seen.stopped) return std::nullopt;
     not_finite_ = std::move(seen.not_finite);
     if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
-    if (scorer_ != nullptr) {
-        for (const std::string& name : scorer_->score_names())
-            seen.sums[name] = 0;
-        const bool is_whole = !most_batches_ && !not_finite_;
-        scored_ = is_whole ? scorer_->scores(outputs_of_all(seen.outputs, loader.micro_batch, stream->samples(),
-                                                            *host_.communicator))
-                           : Scored{};
-        for (const auto& [name, sum] : scored_.sums)
-            seen.sums[name] = sum;
-    }
+    if (scorer_ != nullptr) add_scores(seen, loader.micro_batch, stream->samples());
     class_counts_ = std::move(seen.classes);
     row.val_time = watch.seconds();
     CNNTRAIN_CHECK(
@@ -259,13 +263,6 @@ SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch
     }
     all.values.resize(static_cast<std::size_t>(samples * mine.width));
     return all;
-}
-
-RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
-    RunFolder folder;
-    if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
-    folder.name = broadcast_text(*host.communicator, folder.name, "name of the run");
-    return folder;
 }
 
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

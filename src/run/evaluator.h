@@ -20,7 +20,6 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/reports/predictions.h"
-#include "run/run_files.h"
 
 namespace cnntrain::run {
 
@@ -76,6 +75,7 @@ private:
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
     Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
     Seen of_all(Seen mine) const;
+    void add_scores(Seen& seen, std::int64_t micro_batch, std::int64_t samples);
 
     const Task& task_;
     const Host& host_;
@@ -112,9 +112,6 @@ void append_logits(backend::Executable& executable, SampleOutputs& outputs);
 /// taken, with padding. `samples`: of the sweep.
 SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch, std::int64_t samples,
                              comm::Communicator& ranks);
-
-/// The folder of results of a run without training. Rank 0 writes there; the others use the same name.
-RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host);
 
 /// Writes Scored::files, in place of earlier ones.
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

@@ -237,7 +237,7 @@ int answer(const Scorer& scorer, const Work& work) {
     SampleOutputs outputs;
     for (std::int64_t done = 0; done < stream->batches_per_sweep();) {
         const backend::StepResult result = executable->evaluate(*stream, 1);
-        if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
+        if (const auto where = not_finite_in(*executable, result, result.samples > 0 ? kLogits : "", done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
         append_logits(*executable, outputs);

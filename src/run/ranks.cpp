@@ -347,4 +347,11 @@ bool is_vocabulary_of(const FileSystem& files, const std::string& checkpoint, co
                                      "--vocab-file");
 }
 
+RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host) {
+    RunFolder folder;
+    if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
+    folder.name = broadcast_text(*host.communicator, folder.name, "name of the run");
+    return folder;
+}
+
 }  // namespace cnntrain::run

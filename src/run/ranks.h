@@ -17,6 +17,7 @@
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
 #include "run/resume.h"
+#include "run/run_files.h"
 
 namespace cnntrain::run {
 
@@ -45,6 +46,9 @@ template <typename Work> auto done_by_all(comm::Communicator& communicator, std:
 
 /// ErrorOfAll(peers) unless all ranks have the same data and compute in the same type.
 void agree_on_data(const DataOrigin& origin, const backend::Arithmetic& arithmetic, const Host& host);
+
+/// The folder of results of a run without training. Rank 0 writes there; the others use the same name.
+RunFolder results_folder_of_all(const Task& task, const options::ParseResult& arguments, const Host& host);
 
 /// Broadcasts rank 0's variables to all ranks.
 void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what);

@@ -147,8 +147,7 @@ TrainingData data_and_graph(const Task& task, const backend::Backend& backend, c
     check_columns(*data.graph, task.columns().training);
     if (data.validation) {
         const std::int64_t samples = settings.training.micro_batch_size;
-        check_columns(validation_graph(task, settings, data.validation->fields(samples)), task.columns().validation,
-                      task.scorer() != nullptr ? task.scorer()->score_names() : std::vector<std::string>());
+        check_columns(validation_graph(task, settings, data.validation->fields(samples)), task.columns().validation);
     }
     return data;
 }

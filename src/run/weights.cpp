@@ -115,18 +115,23 @@ std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const data::Dataset> da
     return std::make_unique<DatasetSamples>(std::move(dataset), split, seed);
 }
 
-void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns,
-                   const std::vector<std::string>& host_sums) {
-    std::vector<std::string> scalars = host_sums;
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns) {
+    std::vector<std::string> scalars;
     for (const graph::Output& output : graph.outputs()) {
         if (graph.desc(output.value) == TensorDesc{DType::f32, {}}) scalars.push_back(output.name);
     }
-    for (const std::string& output : metrics::outputs_of(columns)) {
+    std::vector<metrics::Column> summed = columns;
+    std::erase_if(summed, [](const metrics::Column& column) { return column.divisor == kScored; });
+    for (const std::string& output : metrics::outputs_of(summed)) {
         const bool counted_by_class = output == kRecallSum || output == kClassesSeen;  // by the host
         if (counted_by_class || std::ranges::find(scalars, output) != scalars.end()) continue;
         throw Error(ErrorKind::internal, "a column of the task reads the output '" + output +
                                              "', which the graph does not have; its f32[] outputs: " + joined(scalars));
     }
+}
+
+metrics::Column score_column(const std::string& name, const std::string& label) {
+    return {.name = name, .output = name, .divisor = kScored, .label = label};
 }
 
 metrics::Column balanced_accuracy_column() {

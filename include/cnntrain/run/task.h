@@ -140,9 +140,8 @@ inline constexpr const char* kRecallSum = "recall_sum";      // over classes: sh
 inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
 
 /// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
-/// reports, or counted with the classes, or of `host_sums`.
-void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns,
-                   const std::vector<std::string>& host_sums = {});
+/// reports, counted with the classes, or a Scorer's.
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
 
 /// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
 metrics::Column balanced_accuracy_column();
@@ -178,6 +177,11 @@ public:
     virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
 };
 
+/// The sum that divides a Scorer's values: 1 for a whole split, 0 where they are not known.
+inline constexpr const char* kScored = "scored";
+/// A column of validation with the value of this name, unchanged.
+metrics::Column score_column(const std::string& name, const std::string& label);
+
 /// An output [N,...] of all samples of a split, in f32.
 struct SampleOutputs {
     std::int64_t width = 0;  // numbers of a sample
@@ -197,25 +201,24 @@ struct Answered {
 
 /// The results of a split's outputs.
 struct Scored {
-    metrics::Sums sums = {};  // read by columns of validation
+    std::map<std::string, double> values = {};  // of the columns that score_column() makes
     std::vector<Answered> answers = {};
     std::vector<std::string> lines = {};                          // for the console, after the answers
     std::vector<std::pair<std::string, std::string>> files = {};  // name and text, for the folder of results
 };
 
-/// A task with results that are no sums over samples: it makes them from kLogits of all samples of a split, by
-/// graphs for GraphUse::classes.
+/// A task with results that are no sums over samples. They follow from the output kLogits, in graphs for
+/// GraphUse::classes, of all samples of a split.
 class Scorer {
 public:
     virtual ~Scorer() = default;
-    /// The names of Scored::sums.
-    virtual std::vector<std::string> score_names() const = 0;
-    /// Results of a validation. All ranks compute them, and one writes the files.
-    virtual Scored scores(const SampleOutputs& logits) const = 0;
-    /// `inference`: the samples that are answered, in order, and their answers; the sums may be empty.
+    /// Results of a validation. `sums`: of the graph's scalar outputs. All ranks compute them, and one writes the files.
+    virtual Scored scores(const SampleOutputs& logits, const metrics::Sums& sums) const = 0;
+    /// `inference`: the samples that are answered, in order, and their answers; without values.
     virtual std::unique_ptr<Samples> asked() const = 0;
     virtual Scored answers(const SampleOutputs& logits) const = 0;
 };
+
 /// A task that predicts masked words of texts, with the fields and outputs of graph/bert.h.
 class WordPredictor {
 public:

@@ -35,10 +35,8 @@ namespace {
 using run::Samples;
 using run::Topic;
 
-/// The names of a validation's results; `best` ones and those after exact and F1 are of SQuAD 2.0 only.
 constexpr const char* kExact = "exact_match";
 constexpr const char* kF1 = "f1";
-constexpr const char* kEvaluated = "evaluated";  // 1: divides the others
 
 class QuestionAnswering final : public FineTuning, public run::Scorer {
 public:
@@ -56,8 +54,7 @@ public:
     graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(options::Command command) const override;
 
-    std::vector<std::string> score_names() const override;
-    run::Scored scores(const run::SampleOutputs& logits) const override;
+    run::Scored scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const override;
     std::unique_ptr<Samples> asked() const override { return open(data::Split::validation); }
     run::Scored answers(const run::SampleOutputs& logits) const override;
 
@@ -90,15 +87,11 @@ metrics::Columns answer_columns(bool v2) {
                     {"loss_batch", "loss"},
                     {"feature_per_sec", "througput"}};  // as the original program spells it
     columns.training = {{.name = "loss", .output = loss, .label = "loss"}};
-    const auto add = [&](const std::string& name, const char* label) {
-        columns.validation.push_back({.name = name, .output = name, .divisor = kEvaluated, .label = label});
-    };
-    add(kExact, "exact match");
-    add(kF1, "F1");
+    columns.validation = {run::score_column(kExact, "exact match"), run::score_column(kF1, "F1")};
     if (!v2) return columns;
     for (const char* name : {"HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1", "best_exact", "best_exact_thresh",
                              "best_f1", "best_f1_thresh"})
-        add(name, "");
+        columns.validation.push_back(run::score_column(name, ""));
     return columns;
 }
 
@@ -233,13 +226,6 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
             {"Data", counts + " of " + std::to_string(own().sequence_length) + " tokens"}};
 }
 
-std::vector<std::string> QuestionAnswering::score_names() const {
-    std::vector<std::string> names = {kEvaluated};
-    for (const metrics::Column& column : columns_.validation)
-        names.push_back(column.output);
-    return names;
-}
-
 std::vector<data::Answer> QuestionAnswering::answered(const run::SampleOutputs& logits) const {
     const data::QuestionSet& set = *questions(data::Split::validation);
     const auto length = static_cast<std::size_t>(own().sequence_length);
@@ -263,22 +249,16 @@ data::AnswerEvaluation QuestionAnswering::evaluated(std::span<const data::Answer
     return data::evaluate_answers(*questions(data::Split::validation), predictions);
 }
 
-run::Scored QuestionAnswering::scores(const run::SampleOutputs& logits) const {
+run::Scored QuestionAnswering::scores(const run::SampleOutputs& logits, const metrics::Sums& /*sums*/) const {
     const data::AnswerEvaluation found = evaluated(answered(logits));
     const data::AnswerScores with = found.answerable.value_or(data::AnswerScores{});
     const data::AnswerScores without = found.unanswerable.value_or(data::AnswerScores{});
     run::Scored scored;
-    scored.sums = {{kEvaluated, 1},
-                   {kExact, found.all.exact},
-                   {kF1, found.all.f1},
-                   {"HasAns_exact", with.exact},
-                   {"HasAns_f1", with.f1},
-                   {"NoAns_exact", without.exact},
-                   {"NoAns_f1", without.f1},
-                   {"best_exact", found.best_exact},
-                   {"best_exact_thresh", found.best_exact_threshold},
-                   {"best_f1", found.best_f1},
-                   {"best_f1_thresh", found.best_f1_threshold}};
+    scored.values = {{kExact, found.all.exact},        {kF1, found.all.f1},
+                     {"HasAns_exact", with.exact},     {"HasAns_f1", with.f1},
+                     {"NoAns_exact", without.exact},   {"NoAns_f1", without.f1},
+                     {"best_exact", found.best_exact}, {"best_exact_thresh", found.best_exact_threshold},
+                     {"best_f1", found.best_f1},       {"best_f1_thresh", found.best_f1_threshold}};
     return scored;
 }
 

@@ -1,9 +1,9 @@
 #include "tasks/task_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
@@ -73,8 +73,7 @@ public:
     const run::Scorer* scorer() const override {
         return kind() == nn::LabelKind::single && own().glue.empty() ? nullptr : this;
     }
-    std::vector<std::string> score_names() const override;
-    run::Scored scores(const run::SampleOutputs& logits) const override;
+    run::Scored scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const override;
     std::unique_ptr<Samples> asked() const override {
         return bert_samples(asked_texts(), data::Split::validation, seed());
     }
@@ -91,7 +90,7 @@ private:
     std::int64_t outputs() const { return kind() == nn::LabelKind::score ? 1 : std::ssize(class_names()); }
     Texts asked_texts() const;
     std::vector<std::string> predictions(const run::SampleOutputs& logits) const;
-    std::map<std::string, double> values(const data::LabelledText& texts, const run::SampleOutputs& logits) const;
+    std::map<std::string, double> values(const run::SampleOutputs& logits) const;
     bool holds_out() const;
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
@@ -117,7 +116,6 @@ private:
 /// The held-out texts are the same in every run, so that runs can be compared.
 constexpr std::uint64_t kSplitSeed = 1;
 
-constexpr const char* kEvaluated = "evaluated";  // 1: divides the results that are no sums
 constexpr const char* kMatthews = "matthews";
 constexpr const char* kPearson = "pearson";
 constexpr const char* kSpearman = "spearman";
@@ -154,7 +152,7 @@ metrics::Columns make_columns(const TextSettings& own, bool during_training) {
     columns.validation.push_back({.name = run::kValidationLossColumn, .output = loss, .label = "loss"});
     if (kind != nn::LabelKind::single || !own.glue.empty()) {
         for (const char* name : results_of(kind))
-            columns.validation.push_back({.name = name, .output = name, .divisor = kEvaluated, .label = name});
+            columns.validation.push_back(run::score_column(name, name));
     }
     if (kind != nn::LabelKind::single) return columns;
     columns.more_validation = {run::kBalancedColumn};
@@ -172,8 +170,7 @@ TextClassification::TextClassification(const options::ParseResult& arguments, co
     traits_.has_real_data = !own().generated;
 }
 
-/// The lines of run_classifier.py differ from those of other tasks, and programs parse them. It has the share of
-/// iterations before the row's.
+/// Programs parse the lines of run_classifier.py. `share`: of the run's iterations, done before the row's.
 std::string original_line(const metrics::TrainingRow& row, double share) {
     std::string accuracy;
     if (row.results.size() > 1) accuracy = formatted(" accuracy: %6.3f %%,", row.results[1].average / 100);
@@ -285,8 +282,7 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
     if (split == data::Split::train)
         return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
-    const bool is_glue = !own().glue.empty() && own().validation_file.empty();
-    if (is_glue || (other_file && !own().glue.empty())) {
+    if (!own().glue.empty() && (other_file || own().validation_file.empty())) {
         if (validation_file_ == nullptr)
             validation_file_ = read(own().text.file, data::GluePhase::evaluation, class_names());
         return validation_file_;
@@ -396,13 +392,6 @@ TextClassification::Texts TextClassification::asked_texts() const {
     return asked_texts_;
 }
 
-std::vector<std::string> TextClassification::score_names() const {
-    std::vector<std::string> names = {kEvaluated};
-    for (const char* name : results_of(kind()))
-        names.emplace_back(name);
-    return names;
-}
-
 std::size_t likeliest_class(std::span<const float> logits) {
     return static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
 }
@@ -426,63 +415,57 @@ std::vector<std::string> TextClassification::predictions(const run::SampleOutput
     return all;
 }
 
-/// All results of a file with labels, under the names of eval_results.txt.
-std::map<std::string, double> TextClassification::values(const data::LabelledText& texts,
-                                                         const run::SampleOutputs& logits) const {
+/// The results of the validation split that are no sums over texts.
+std::map<std::string, double> TextClassification::values(const run::SampleOutputs& logits) const {
+    const Texts labelled = texts(data::Split::validation);
     std::vector<std::int32_t> labels;
     std::vector<std::int32_t> predicted;
     std::vector<double> scores;
     std::vector<double> answers;
-    double loss = 0;
     for (std::int64_t i = 0; i < logits.samples(); ++i) {
         const std::span<const float> own = logits.of(i);
-        const std::vector<double> label = texts.labels_of(i);
+        const std::vector<double> label = labelled->labels_of(i);
         if (kind() == nn::LabelKind::score) {
             scores.push_back(label[0]);
             answers.push_back(own[0]);
-            loss += (own[0] - label[0]) * (own[0] - label[0]);
-        } else if (kind() == nn::LabelKind::single) {
-            labels.push_back(static_cast<std::int32_t>(label[0]));
-            predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
-            double sum = 0;
-            for (const float logit : own)
-                sum += std::exp(static_cast<double>(logit) - own[likeliest_class(own)]);
-            loss += std::log(sum) + own[likeliest_class(own)] - own[static_cast<std::size_t>(labels.back())];
-        } else {
-            for (std::size_t k = 0; k < own.size(); ++k) {
-                labels.push_back(static_cast<std::int32_t>(label[k]));
-                predicted.push_back(own[k] > 0 ? 1 : 0);
-            }
+            continue;
         }
+        for (const double one : label)
+            labels.push_back(static_cast<std::int32_t>(one));
+        if (kind() == nn::LabelKind::single) predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
+        if (kind() == nn::LabelKind::several)
+            std::ranges::transform(own, std::back_inserter(predicted), [](float logit) { return logit > 0 ? 1 : 0; });
     }
-    std::map<std::string, double> values;
-    if (kind() == nn::LabelKind::score) {
-        values = {{kPearson, metrics::pearson(scores, answers)}, {kSpearman, metrics::spearman(scores, answers)}};
-    } else if (kind() == nn::LabelKind::single) {
-        const auto counts = metrics::count_classes(labels, predicted, static_cast<std::size_t>(outputs()));
-        values = {{kMatthews, metrics::matthews(counts)},
-                  {kF1, counts.size() == 2 ? metrics::f1(counts[1]) : 0},
-                  {kMacroF1, metrics::macro_f1(counts)},
-                  {"acc", metrics::accuracy(counts)}};
-    } else {
-        const metrics::LabelCounts counts =
-            metrics::count_labels(labels, predicted, static_cast<std::size_t>(outputs()));
-        values = {{kExact, counts.exact / std::max(1.0, counts.samples)},
-                  {kMicroF1, metrics::micro_f1(counts.labels)},
-                  {kMacroF1, metrics::macro_f1(counts.labels)}};
+    const auto classes = static_cast<std::size_t>(outputs());
+    switch (kind()) {
+        case nn::LabelKind::score:
+            return {{kPearson, metrics::pearson(scores, answers)}, {kSpearman, metrics::spearman(scores, answers)}};
+        case nn::LabelKind::single: {
+            const std::vector<metrics::ClassCount> counts = metrics::count_classes(labels, predicted, classes);
+            return {{kMatthews, metrics::matthews(counts)},
+                    {kF1, classes == 2 ? metrics::f1(counts[1]) : 0},
+                    {kMacroF1, metrics::macro_f1(counts)}};
+        }
+        case nn::LabelKind::several:
+            break;
     }
-    values["loss"] = loss / static_cast<double>(std::max<std::int64_t>(1, logits.samples()));
-    return values;
+    const metrics::LabelCounts counts = metrics::count_labels(labels, predicted, classes);
+    return {{kExact, counts.exact / counts.samples},
+            {kMicroF1, metrics::micro_f1(counts.labels)},
+            {kMacroF1, metrics::macro_f1(counts.labels)}};
 }
 
-/// A row without a label counts nothing in the sums of the graph; a file that is validated has none.
-run::Scored TextClassification::scores(const run::SampleOutputs& logits) const {
-    std::map<std::string, double> all = values(*texts(data::Split::validation), logits);
+run::Scored TextClassification::scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const {
     run::Scored scored;
-    scored.sums[kEvaluated] = 1;
-    for (const char* name : results_of(kind()))
-        scored.sums[name] = all.at(name);
+    scored.values = values(logits);
     if (own().glue.empty()) return scored;
+    std::map<std::string, double> all = scored.values;
+    const auto add_mean = [&](const std::string& name, std::string_view output) {
+        const auto sum = sums.find(std::string(output));
+        if (sum != sums.end()) all[name] = sum->second / static_cast<double>(logits.samples());
+    };
+    add_mean("acc", nn::kCorrect);
+    add_mean("loss", nn::kLoss);
     for (const char* name : {"acc", "loss", kPearson, kSpearman}) {
         if (all.contains(name)) all[std::string("average_") + name] = all[name];
     }
@@ -502,7 +485,7 @@ run::Scored TextClassification::answers(const run::SampleOutputs& logits) const 
              {{"row", asked.row(i)}, {"text", asked.text(i)}, {"prediction", answer}}});
     }
     if (own().glue.empty()) return scored;
-    // Labels that are not words have their numbers there, which for these are equal.
+    // Labels that are no words are numbers, which equal those of their classes.
     scored.files = {{"predict_results.txt", metrics::predict_results_text(all)}};
     return scored;
 }
