@@ -1712,8 +1712,7 @@ S1-31.
     --init-path PATH              Checkpoint with the initial weights
     --optimiser NAME              Optimiser (SGD, RMSprop, momentum, LARS, AdamW, LAMB, nesterov)
     --head-first                  Solve the last layer as --head-only does
-    --precision NAME              Bits of the compute type and of the master weights (16.16, 16.32,
-                                  32.32)
+    --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   

@@ -520,13 +520,15 @@ All options of BERT.
                                   tokenizer_config.json lies next to the vocabulary).
   
   Training:
-    --micro-batch-size N          Samples per forward and backward pass of a replica. (default 32
+    --micro-batch-size N          Samples per forward and backward pass of a replica; a training
+                                  without it takes 8 to 32, by the number of its samples. (default 32
                                   samples; also --batch-size)
     --gradient-accumulation-count N
                                   Micro-batches per weight update. (default 1; also
                                   --gradients-to-accumulate, --pipeline-depth)
-    --epochs X                    Length of the run (default: 3, without --iterations). (epochs; also
-                                  --epoch)
+    --epochs X                    Length of the run; without it and --iterations, 3 to 50, by the
+                                  number of samples and by whether weights are pretrained. (epochs;
+                                  also --epoch)
     --iterations N                Length of the run in weight updates, instead of --epochs; inference:
                                   number of batches to measure. (iterations; also --num-train-steps,
                                   --num-iter)
@@ -610,7 +612,9 @@ All options of BERT.
                                   in the run's folder).
   
   Optimiser and learning rate:
-    --base-learning-rate X        Learning rate at the end of the warm-up. (default 2e-05)
+    --base-learning-rate X        Learning rate at the end of the warm-up; a training without it takes
+                                  1e-4 for pretrained and 5e-4 for random weights, less for models
+                                  wider than 384. (default 2e-05)
     --lr-schedule NAME            Decay of the learning rate after the warm-up: polynomial_decay and
                                   cosine_decay fall to 1e-7 at the end of the run, natural_exponential
                                   drops after every --decay-steps; custom has no warm-up and takes its

@@ -345,10 +345,10 @@ All options of training, validation, inference and restore.
                                   in the run's folder).
   
   Device:
-    --precision NAME              Bits of the compute type and of the master weights. 16: weights are
-                                  stored in 16 bits (bfloat16 on a CPU, half on an IPU) and computed
-                                  with at least that precision (--compute-type). (16.16, 16.32, 32.32;
-                                  default 16.16)
+    --precision NAME              Bits of computation and of master weights. 16: weights are stored in
+                                  16 bits (bfloat16 on a CPU, half on an IPU) and computed with at
+                                  least that precision (--compute-type). (16.16, 16.32, 32.32; default
+                                  16.16)
     --compute-type NAME           Data type of computation where the compute type is 16. auto: the
                                   fastest on this processor (bf16 with AMX and on AMD processors with
                                   AVX512-BF16, otherwise f32). 16-bit weights stay 16-bit. (auto,
@@ -857,10 +857,10 @@ All options of training, validation, inference and restore.
                                   here)
   
   Device:
-    --precision NAME              Bits of the compute type and of the master weights. 16: weights are
-                                  stored in 16 bits (bfloat16 on a CPU, half on an IPU) and computed
-                                  with at least that precision (--compute-type). (16.16, 16.32, 32.32;
-                                  default 16.16)
+    --precision NAME              Bits of computation and of master weights. 16: weights are stored in
+                                  16 bits (bfloat16 on a CPU, half on an IPU) and computed with at
+                                  least that precision (--compute-type). (16.16, 16.32, 32.32; default
+                                  16.16)
     --compute-type NAME           Data type of computation where the compute type is 16. auto: the
                                   fastest on this processor (bf16 with AMX and on AMD processors with
                                   AVX512-BF16, otherwise f32). 16-bit weights stay 16-bit. (auto,
@@ -989,7 +989,7 @@ All options of training, validation, inference and restore.
   Long options may be shortened while they stay unambiguous; every boolean has a --no- form.
   $ cnntrain inference --help-all
   usage: cnntrain inference [options]
-  measure latency and throughput, or find the classes of samples
+  measure latency and throughput, or answer samples
   
     cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   measures
     cnntrain inference --restore-path RUN             classifies the run's validation split
@@ -1276,10 +1276,10 @@ All options of training, validation, inference and restore.
                                   here)
   
   Device:
-    --precision NAME              Bits of the compute type and of the master weights. 16: weights are
-                                  stored in 16 bits (bfloat16 on a CPU, half on an IPU) and computed
-                                  with at least that precision (--compute-type). (16.16, 16.32, 32.32;
-                                  default 16.16)
+    --precision NAME              Bits of computation and of master weights. 16: weights are stored in
+                                  16 bits (bfloat16 on a CPU, half on an IPU) and computed with at
+                                  least that precision (--compute-type). (16.16, 16.32, 32.32; default
+                                  16.16)
     --compute-type NAME           Data type of computation where the compute type is 16. auto: the
                                   fastest on this processor (bf16 with AMX and on AMD processors with
                                   AVX512-BF16, otherwise f32). 16-bit weights stay 16-bit. (auto,

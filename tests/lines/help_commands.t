@@ -121,8 +121,7 @@ What each command's short help prints.
     --init-path PATH              Checkpoint with the initial weights
     --optimiser NAME              Optimiser (SGD, RMSprop, momentum, LARS, AdamW, LAMB, nesterov)
     --head-first                  Solve the last layer as --head-only does
-    --precision NAME              Bits of the compute type and of the master weights (16.16, 16.32,
-                                  32.32)
+    --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   
@@ -150,8 +149,7 @@ What each command's short help prints.
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos
     --generated-data              One random image from the host, repeated
     --micro-batch-size N          Samples per forward and backward pass of a replica
-    --precision NAME              Bits of the compute type and of the master weights (16.16, 16.32,
-                                  32.32)
+    --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --latency                     Measure latencies in validation
     --logs-path TEXT              Path of the run folder
   
@@ -206,8 +204,7 @@ What each command's short help prints.
     --generated-data              One random image from the host, repeated
     --micro-batch-size N          Samples per forward and backward pass of a replica
     --iterations N                Length of the run in weight updates, instead of --epochs
-    --precision NAME              Bits of the compute type and of the master weights (16.16, 16.32,
-                                  32.32)
+    --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
   --help-all lists all 178 options, --help GROUP those of a group: main, this-program, model, resnext,

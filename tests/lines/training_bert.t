@@ -223,7 +223,7 @@ training differ between processors.
   >  "init_checkpoint": "", "precision": "32", "steps_per_ckpts": 10, "steps_per_logs": 10, "tfrecord_dir": "cache",
   >  "version_2_with_negative": true}
   > END
-  $ cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --output-dir out | body | answers
+  $ cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out | body | answers
   
   Memory of the stages:
     stage 0: weights and states 2.2 MB, kept for the backward pass 261.5 kB a micro-batch, of 3 at a time, with what is sent on 807.4 kB
@@ -241,7 +241,7 @@ training differ between processors.
   Saved checkpoint to checkpoint/squad/RUN/ckpt-25 in TIMEs
   Training loop completed in TIMEs.
   [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-25.safetensors
-  Command line: cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --output-dir out
+  Command line: cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
   Backend: cpu, oneDNN ...
@@ -279,7 +279,9 @@ training differ between processors.
   Saved out/null_odds.json
   $ ls out cache | sed -E "s/-[0-9a-f]{16}/-DIGEST/"
   cache:
+  24_5_4_2_SQuAD20-DIGEST_eval.tfrecord
   24_5_4_SQuAD20-DIGEST_train.tfrecord
+  eval_24_5_4_2_SQuAD20-DIGEST.metadata
   train_24_5_4_SQuAD20-DIGEST.metadata
   
   out:
@@ -289,6 +291,8 @@ training differ between processors.
   null_odds.json
   predictions.csv
   predictions.json
+  $ python3 -c 'import json; print(max(map(len, json.load(open("out/best_predictions.json")).values())) <= 2)'
+  True
   $ cnntrain run_squad.py --config tiny.json --train-file questions2.json --vocab-file words.txt
   [info] nothing to do: give --do-training, --do-evaluation or --do-predict
   $ cnntrain run_squad.py --config tiny.json --do-predict --predict-file questions2.json --vocab-file words.txt

@@ -46,12 +46,13 @@ constexpr Absent kMissingScripts[] = {
     {"upload_run.py", "--wandb on the line of a training reports the run while it trains"},
     {"run_and_time.sh",
      "type its line: cnntrain train --mlperf-logging --config resnet50_mlperf_pod16_lars --data-dir DIR"},
-    {"run_benchmark.py", "cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100"},
+    {"run_benchmark.py",
+     "type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100"},
     {"export_for_serving.py", "cnntrain convert RUN --to onnx writes a network for servers"},
     {"get_weights.py",
      "it downloads weights; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow"},
-    {"benchmark.py", "cnntrain train --synthetic-data --iterations 100 measures a network on made-up data"},
-    {"resnet.py", "cnntrain train --synthetic-data --model-size 50 --iterations 100 measures it on made-up data"},
+    {"benchmark.py", "type: cnntrain train --dataset imagenet --synthetic-data --iterations 100, which measures a network"},
+    {"resnet.py", "type: cnntrain train --dataset imagenet --synthetic-data --model-size 50 --iterations 100"},
 };
 
 /// A line without a command, or a slip in one of the program's own options.

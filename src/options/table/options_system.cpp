@@ -7,7 +7,7 @@ namespace {
 std::vector<Option> numerics_options() {
     return {
         {.flag = "--precision",
-         .help = "Bits of the compute type and of the master weights. 16: weights are stored in 16 bits (bfloat16 on a "
+         .help = "Bits of computation and of master weights. 16: weights are stored in 16 bits (bfloat16 on a "
                  "CPU, half on an IPU) and computed with at least that precision (--compute-type).",
          .main_in = kTVE,
          .numerics = true,

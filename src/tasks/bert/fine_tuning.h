@@ -1,4 +1,5 @@
-// Options that tasks share which train a pretrained BERT further on a user's texts: files, tokeniser, training, device.
+// Tasks that fine-tune BERT on a user's texts: the options that all of them have, and the parts of such a task that do
+// not depend on its data and its head.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +65,9 @@ Option fine_tuning_length(std::int64_t fallback, std::string_view help);
 // The steps from the values of these options to settings.
 
 /// Fills in options that are not given: those of the run whose checkpoints are read, the model of --init-checkpoint,
-/// the tokeniser that the files beside the vocabulary state. A training also gets a rate, a batch and a length by the
-/// number of `unit`s in its file and by whether its weights are pretrained, unless the line is of an original program.
-/// `mark`: stands in the file once for each of them.
+/// the tokeniser that the files beside the vocabulary state. A training, except by an original program, also gets a
+/// rate, a batch and a length: by the number of its samples, and by whether its weights are pretrained. Samples are
+/// counted by a `mark` that each has once in the file; `unit` is their name in the notice.
 void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view unit);
 /// Rules between these options. `no_data`: the message without a data file; "" if there need not be one.
 void check_fine_tuning(Resolution& run, const std::string& no_data);
@@ -76,16 +77,18 @@ bool trains_in_phases(const Resolution& run);
 /// Settings of stages and precision, after those that depend on one option.
 void complete_fine_tuning(Settings& settings);
 
-/// The phases after a training are evaluations of the task, by their own command lines.
-struct PhaseLines {
-    std::string evaluation_file;  // of --do-evaluation; "": there is no such phase of its own
-    std::string prediction_file;
+/// Files of the phases after the training.
+struct PhaseFiles {
+    std::string evaluation;  // "": the evaluation is a part of the prediction
+    std::string prediction;
 };
-/// TaskRow::run: the phases of the line.
+/// TaskRow::run: runs the phases of the line, each with its own command line.
 int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
-               const PhaseLines& lines);
+               const PhaseFiles& files);
 
-/// The parts of such a task that do not depend on its data and its head.
+/// The row of such a task; the task adds its name, options, steps, `make`, `functions` and `run`.
+run::TaskRow fine_tuning_row();
+
 class FineTuning : public run::Task {
 public:
     run::TaskDescription description() const override;

@@ -280,10 +280,6 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
     throw Error(ErrorKind::usage, message + (known.empty() ? "" : ":" + names));
 }
 
-}  // namespace
-
-namespace {
-
 /// The text without its task.
 std::string without_task(const std::string& text, std::string_view task) {
     check_json(text);

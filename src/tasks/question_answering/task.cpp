@@ -331,7 +331,6 @@ std::unique_ptr<run::Task> make_answering(const options::ParseResult& arguments,
     return std::make_unique<QuestionAnswering>(arguments, backend, seed);
 }
 
-/// The evaluation is a part of the prediction.
 int run_answering_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
     return run_phases(row, arguments, host, {"", answering_settings(arguments.settings).validation_file});
 }
@@ -343,29 +342,21 @@ std::vector<std::string> answering_functions(const options::Settings& settings) 
 }  // namespace
 
 run::TaskRow question_answering_row() {
-    return {
-        .options = {.name = "question-answering",
-                    .commands = {Command::train, Command::validation, Command::inference, Command::restore},
-                    .options = answering_options,
-                    .examples = answering_examples,
-                    .alternatives = {{"epochs", "iterations"},
-                                     {"ckpts_per_epoch", "epochs_per_ckpt", true},
-                                     {"validate_every", "validate_every_updates"},
-                                     {"syncs_per_epoch", "epochs_per_sync", true}},
-                    .read_config =
-                        [](const std::string& config, const options::Environment& environment) {
-                            return read_bert_config(answering_options(), config, environment, "SQuAD");
-                        },
-                    .trains = trains_in_phases,
-                    .fill = fill_answering,
-                    .check = check_answering,
-                    .settings = [] { return TaskSettings(AnsweringSettings{}); },
-                    .complete = complete_answering},
-        .make = make_answering,
-        .functions = answering_functions,
-        .scopes = nn::bert_scopes,
-        .run = run_answering_phases,
+    run::TaskRow row = fine_tuning_row();
+    row.options.name = "question-answering";
+    row.options.options = answering_options;
+    row.options.examples = answering_examples;
+    row.options.read_config = [](const std::string& config, const options::Environment& environment) {
+        return read_bert_config(answering_options(), config, environment, "SQuAD");
     };
+    row.options.fill = fill_answering;
+    row.options.check = check_answering;
+    row.options.settings = [] { return TaskSettings(AnsweringSettings{}); };
+    row.options.complete = complete_answering;
+    row.make = make_answering;
+    row.functions = answering_functions;
+    row.run = run_answering_phases;
+    return row;
 }
 
 }  // namespace cnntrain::tasks

@@ -540,29 +540,21 @@ std::vector<std::string> text_functions(const options::Settings& settings) {
 }  // namespace
 
 run::TaskRow text_classification_row() {
-    return {
-        .options = {.name = "text-classification",
-                    .commands = {Command::train, Command::validation, Command::inference, Command::restore},
-                    .options = text_options,
-                    .examples = text_examples,
-                    .alternatives = {{"epochs", "iterations"},
-                                     {"ckpts_per_epoch", "epochs_per_ckpt", true},
-                                     {"validate_every", "validate_every_updates"},
-                                     {"syncs_per_epoch", "epochs_per_sync", true}},
-                    .read_config =
-                        [](const std::string& config, const options::Environment& environment) {
-                            return read_bert_config(text_options(), config, environment, "GLUE");
-                        },
-                    .trains = trains_in_phases,
-                    .fill = fill_text_options,
-                    .check = check_text_options,
-                    .settings = [] { return TaskSettings(TextSettings{}); },
-                    .complete = complete_text_settings},
-        .make = make_texts,
-        .functions = text_functions,
-        .scopes = nn::bert_scopes,
-        .run = run_text_phases,
+    run::TaskRow row = fine_tuning_row();
+    row.options.name = "text-classification";
+    row.options.options = text_options;
+    row.options.examples = text_examples;
+    row.options.read_config = [](const std::string& config, const options::Environment& environment) {
+        return read_bert_config(text_options(), config, environment, "GLUE");
     };
+    row.options.fill = fill_text_options;
+    row.options.check = check_text_options;
+    row.options.settings = [] { return TaskSettings(TextSettings{}); };
+    row.options.complete = complete_text_settings;
+    row.make = make_texts;
+    row.functions = text_functions;
+    row.run = run_text_phases;
+    return row;
 }
 
 }  // namespace cnntrain::tasks
