@@ -52,10 +52,11 @@ bool pays_for_copy(std::int64_t rows, DType type) {
     return rows >= (type == DType::f32 ? kRowsOfFloats : kRowsOfHalves);
 }
 
-/// The fastest unit that own kernels may use for this type.
+/// The unit that own kernels use for this type, if they are faster than oneDNN's. Those of f32 are slower on processors
+/// without AVX512-BF16 (Cascade Lake, BERT-Base: 100 compared with 145 GFLOP/s).
 std::optional<TileUnit> tile_unit(DType type) {
     const Isa isa = effective_isa();
-    if (type == DType::f32 && isa.avx512 && has(TileUnit::multiply_adds)) return TileUnit::multiply_adds;
+    if (type == DType::f32 && isa.avx512_bf16 && has(TileUnit::multiply_adds)) return TileUnit::multiply_adds;
     if (type != DType::bf16) return std::nullopt;
     if (isa.amx && has(TileUnit::amx)) return TileUnit::amx;
     if (isa.avx512_bf16 && has(TileUnit::dot_products)) return TileUnit::dot_products;
