@@ -34,7 +34,7 @@ TEST(Scripts, BecomeThisProgram) {
 }
 
 TEST(Scripts, MissingOnesAreRefusedBeforeTheyStart) {
-    for (const char* line : {"python3 run_classifier.py --task MRPC", "a/run_squad.py", "python run_squad_runtime.py"})
+    for (const char* line : {"python3 download_glue.py --tasks MRPC", "a/evaluate_squad.py", "python resnet.py"})
         message_of(ErrorKind::unsupported, [&] { with_own_commands(split_words(line), "/opt/cnntrain"); });
 }
 

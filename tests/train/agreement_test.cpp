@@ -17,6 +17,9 @@ namespace {
 options::ParseResult line_of(std::string_view task) {
     static const std::map<std::string_view, std::string> lines = {
         {"image-classification", "--dataset cifar-10 --generated-data --model-size 8"},
+        {"question-answering",
+         "--task question-answering --data-dir a.json --vocab-file vocab.txt --vocab-size 50 --hidden-size 64 "
+         "--num-hidden-layers 2 --num-attention-heads 1 --intermediate-size 64"},
         {"pretraining", "--task pretraining --config pretrain_tiny_128_lamb --generated-data"},
         {"text-classification",
          "--task text-classification --data-dir a.tsv --vocab-file vocab.txt --vocab-size 50 --hidden-size 64 "
