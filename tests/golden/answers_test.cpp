@@ -1,9 +1,9 @@
-// Question answering against tools/golden/make_answers_golden.py: the loss of given logits; losses, first gradients and
-// last weights of twenty updates, with the graph, the optimiser and the rates that a command line asks for.
+// Question answering and scores of texts against tools/golden/make_answers_golden.py: the loss of given logits; losses,
+// first gradients and last weights of twenty updates, with the graph, the optimiser and the rates that a command line
+// asks for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <fstream>
 #include <memory>
@@ -115,9 +115,9 @@ public:
         std::vector<HostTensor>& tensors = kept_.emplace_back();
         for (const data::Field& field : fields_) {
             tensors.emplace_back(field.desc);
-            const std::int64_t columns = field.desc.shape.at(1);
+            const std::int64_t columns = field.desc.elements() / size_;
             for (std::int64_t i = 0; i < size_ * columns; ++i)
-                tensors.back().set(i, static_cast<double>(value(field.name, first + i / columns, i % columns)));
+                tensors.back().set(i, value(field.name, first + i / columns, i % columns));
         }
         std::vector<std::span<const std::byte>>& spans = spans_.emplace_back();
         for (const HostTensor& tensor : tensors)
@@ -142,7 +142,13 @@ private:
         return last ? first + integer("last", feature, 0, kLength) % (length - first) : first;
     }
 
-    static std::int64_t value(const std::string& name, std::int64_t feature, std::int64_t column) {
+    static double value(const std::string& name, std::int64_t feature, std::int64_t column) {
+        if (name == nn::kLabels) return static_cast<double>(integer("score", feature, -8, 9)) / 4;
+        if (name == nn::kLabelWeights) return 1;
+        return static_cast<double>(integer_value(name, feature, column));
+    }
+
+    static std::int64_t integer_value(const std::string& name, std::int64_t feature, std::int64_t column) {
         const std::int64_t length = integer("length", feature, 8, kLength + 1);
         const std::int64_t question = integer("question", feature, 2, 7);
         if (name == nn::kAnswerPositions) return position(feature, length, question, column == 1);
@@ -161,18 +167,27 @@ private:
 };
 
 const std::string kLine =
-    "--task question-answering --generated-data --vocab-file " CNNTRAIN_SOURCE_DIR
+    "--generated-data --vocab-file " CNNTRAIN_SOURCE_DIR
     "/tests/data/bert/vocab.txt --vocab-size 61 --hidden-size 64 --num-attention-heads 2 --num-hidden-layers 2 "
     "--intermediate-size 96 --max-position-embeddings 40 --seq-length 32 --num-train-steps 20 --base-learning-rate "
     "0.002 --warmup 4 --use-qkv-split --use-qkv-bias --precision 32 --threads 1 ";
 
-/// They add one number to the scores of all tokens, on which a softmax over them does not depend.
-const std::array<std::string, 2> kIdle = {"cls/squad/output_bias", "bert/encoder/layer_1/output/LayerNorm/beta"};
+struct Twin {
+    std::string line;
+    std::string key;  // of its numbers
+    /// They add one number to the scores of all tokens, on which a softmax over them does not depend.
+    std::vector<std::string> idle;
+};
 
-void compare_updates(const std::string& options, const BertTolerances& tolerances) {
-    SCOPED_TRACE(options);
+const Twin kAnswers = {
+    "--task question-answering ", "updates", {"cls/squad/output_bias", "bert/encoder/layer_1/output/LayerNorm/beta"}};
+const Twin kScores = {
+    "--task text-classification --labels score --glue-dropout-prob 0 --no-validation ", "score_updates", {}};
+
+void compare_updates(const Twin& twin, const std::string& options, const BertTolerances& tolerances) {
+    SCOPED_TRACE(twin.line + options);
     const options::ParseResult arguments =
-        tasks::parse_command_line(options::Command::train, test::words(kLine + options), {});
+        tasks::parse_command_line(options::Command::train, test::words(twin.line + kLine + options), {});
     const options::Settings& settings = arguments.settings;
     const auto backend = run::make_backend(settings.run.backend);
     const auto task = tasks::row_of(arguments).make(arguments, *backend, 1);
@@ -184,7 +199,7 @@ void compare_updates(const std::string& options, const BertTolerances& tolerance
     run::initialise(*executable, graph, 1);
     for (const ValueId id : graph.values_with_role(graph::Role::parameter))
         executable->load(graph.value(id).name, start_of(graph.value(id)));
-    const json& expected = golden().at("updates");
+    const json& expected = golden().at(twin.key);
     const auto losses = expected.at("losses").get<std::vector<double>>();
     const schedule::RunPlan plan = task->plan(std::ssize(losses) * kBatch);
     const run::Rate rate = task->rate(plan);
@@ -200,7 +215,7 @@ void compare_updates(const std::string& options, const BertTolerances& tolerance
             const double scale = static_cast<double>(batches.micro_batch) / kBatch / scaling;
             expect_facts(executable->gradient(name), facts, scale, tolerances.gradient, name);
         }
-        for (const std::string& name : kIdle) {
+        for (const std::string& name : twin.idle) {
             const HostTensor gradient = executable->gradient(name);
             for (std::int64_t i = 0; i < gradient.elements(); ++i)
                 EXPECT_NEAR(gradient.at(i) / scaling, 0, tolerances.gradient) << name;
@@ -212,19 +227,27 @@ void compare_updates(const std::string& options, const BertTolerances& tolerance
 }
 
 TEST(GoldenAnswers, TwentyUpdatesInDoublePrecision) {
-    compare_updates("--backend ref", kExact);
+    for (const Twin& twin : {kAnswers, kScores})
+        compare_updates(twin, "--backend ref --micro-batch-size 8", kExact);
 }
 
 TEST(GoldenAnswers, TwentyUpdatesOnTheCpu) {
-    compare_updates("--backend cpu", kFloat);
-    compare_updates("--backend cpu --loss-scaling 256 --micro-batch-size 4 --gradient-accumulation-count 2", kFloat);
+    BertTolerances of_scores = kFloat;
+    of_scores.loss *= 3;  // a squared error changes by factors from one update to the next
+    for (const std::string options : {"--micro-batch-size 8",
+                                      "--loss-scaling 256 --micro-batch-size 4 "
+                                      "--gradient-accumulation-count 2"}) {
+        compare_updates(kAnswers, "--backend cpu " + options, kFloat);
+        compare_updates(kScores, "--backend cpu " + options, of_scores);
+    }
 }
 
 TEST(GoldenAnswers, PipelineStages) {
     const std::string four = "--backend cpu --micro-batch-size 2 --gradient-accumulation-count 4 --pipeline ";
-    compare_updates(four + "--pipeline-splits loc0 --pipeline-schedule Grouped", kFloat);
-    compare_updates(four + "--pipeline-splits hid1 --pipeline-schedule Interleaved --enable-recomputation", kFloat);
-    compare_updates(four + "--pipeline-splits pos0 hid0 hid1 loc0 --pipeline-schedule Sequential", kFloat);
+    compare_updates(kAnswers, four + "--pipeline-splits loc0 --pipeline-schedule Grouped", kFloat);
+    compare_updates(kAnswers, four + "--pipeline-splits hid1 --pipeline-schedule Interleaved --enable-recomputation",
+                    kFloat);
+    compare_updates(kAnswers, four + "--pipeline-splits pos0 hid0 hid1 loc0 --pipeline-schedule Sequential", kFloat);
 }
 
 }  // namespace

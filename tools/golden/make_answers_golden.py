@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden/answers.json: question answering by transformers' BertForQuestionAnswering, float64.
+"""Golden numbers for tests/golden/answers.json: transformers' BertForQuestionAnswering, and its classifier with one
+output as a regression, in float64.
 
-"updates": twenty updates from the same weights, with the losses before each of them and the last weights. Weights and
-features follow from the formulas below (tests/golden/answers_test.cpp has the same in C++). The optimiser is written
-down here again: AdamW whose step is corrected one update ahead, after all gradients' norm has been limited to 1.
-"row_losses": the loss of given logits. A position beyond the tokens contributes 0, and still counts in the mean.
+"updates" (questions) and "score_updates" (regression): twenty updates from the same weights, with the losses before
+each of them and the last weights. Weights and features follow from the formulas below (tests/golden/answers_test.cpp
+has the same in C++). The optimiser is written down here again: AdamW whose step is corrected one update ahead, after
+all gradients' norm has been limited to 1. "row_losses": the loss of given logits. A position beyond the tokens
+contributes 0, and still counts in the mean.
 
 Committed numbers were made with Python 3.11.7, torch 2.15.0 (on the CPU), transformers 5.24.0 and numpy 2.4.6.
 """
@@ -13,7 +15,7 @@ import math
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForQuestionAnswering
+from transformers import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
 
 from golden_text import golden_text, write
 from make_bert_golden import facts, start
@@ -30,6 +32,8 @@ RENAMED = [
     ("bert.embeddings.token_type_embeddings.weight", "bert/embeddings/token_type_embeddings"),
     ("qa_outputs.weight", "cls/squad/output_weights"),
     ("qa_outputs.bias", "cls/squad/output_bias"),
+    ("classifier.weight", "cls/classifier/output_weights"),
+    ("classifier.bias", "cls/classifier/output_bias"),
     ("encoder.layer.", "encoder.layer_"),
     ("attention.output", "attention.projection"),
     ("LayerNorm.weight", "LayerNorm.gamma"),
@@ -53,11 +57,11 @@ def own_layout(name, tensor):
     return tensor.T if name.endswith("kernel") else tensor
 
 
-def make_model():
-    model = BertForQuestionAnswering(BertConfig(
+def make_model(network, **more):
+    model = network(BertConfig(
         vocab_size=V, hidden_size=H, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=WIDE,
         max_position_embeddings=POSITIONS, type_vocab_size=2, hidden_act="gelu", layer_norm_eps=1e-12,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=2, attn_implementation="eager")).double()
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager", **more)).double()
     # transformers gives the row of the word 0 no gradient; the original program and cnntrain do, as for any other word.
     model.bert.embeddings.word_embeddings.padding_idx = None
     trained = {}
@@ -85,7 +89,10 @@ def features(index):
     last = first + integers("last", B, 0, S) % (length - first)
     absent = integers("absent", B, 0, 4) == 0  # the window lacks the answer
     positions = np.stack([np.where(absent, 0, first), np.where(absent, 0, last)], axis=1)
-    return [torch.tensor(x) for x in (ids, segments, (column < length[:, None]).astype(np.int64), positions)]
+    mask = (column < length[:, None]).astype(np.int64)
+    inputs = {"input_ids": ids, "token_type_ids": segments, "attention_mask": mask}
+    scores = integers("score", B, -8, 9) / 4
+    return {name: torch.tensor(x) for name, x in inputs.items()}, torch.tensor(positions), torch.tensor(scores)
 
 
 def rate(step):
@@ -114,18 +121,23 @@ class Optimiser:
             p -= size * (mean / (square.sqrt() + EPSILON) + decay * p)
 
 
-def updates():
-    model, trained = make_model()
+def answers_loss(model, inputs, positions, _):
+    return model(**inputs, start_positions=positions[:, 0], end_positions=positions[:, 1]).loss
+
+
+def scores_loss(model, inputs, _, scores):
+    return model(**inputs, labels=scores).loss
+
+
+def updates(model, trained, loss_of, idle):
     optimiser, losses = Optimiser(trained), []
     for step in range(STEPS):
-        ids, segments, mask, positions = features(step)
         model.zero_grad()
-        answer = model(input_ids=ids, token_type_ids=segments, attention_mask=mask, start_positions=positions[:, 0],
-                       end_positions=positions[:, 1])
-        answer.loss.backward()
+        loss = loss_of(model, *features(step))
+        loss.backward()
         if step == 0:
-            first = {name: facts(name, own_layout(name, p.grad)) for name, p in trained.items() if name not in IDLE}
-        losses.append(answer.loss.item())
+            first = {name: facts(name, own_layout(name, p.grad)) for name, p in trained.items() if name not in idle}
+        losses.append(loss.item())
         optimiser.update(step)
     print("norms of gradients", [round(norm, 3) for norm in optimiser.norms])
     return {"losses": losses, "rates": [rate(step) for step in range(STEPS)], "gradients": first,
@@ -152,4 +164,7 @@ def row_loss(rows):
 
 if __name__ == "__main__":
     document = {f"row_losses_{i}": {**rows, "loss": row_loss(rows)} for i, rows in enumerate(ROWS)}
-    write("answers.json", golden_text({**document, "updates": updates()}))
+    document["updates"] = updates(*make_model(BertForQuestionAnswering, num_labels=2), answers_loss, IDLE)
+    document["score_updates"] = updates(
+        *make_model(BertForSequenceClassification, num_labels=1, problem_type="regression"), scores_loss, ())
+    write("answers.json", golden_text(document))
