@@ -112,7 +112,7 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
         const std::string logits = scorer_ != nullptr && result.samples > 0 ? kLogits : "";
         if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, logits, done == 0);
         metrics::add(seen.sums, result.sums);
-        if (scorer_ != nullptr) append_logits(*executable_, seen.outputs);
+        if (scorer_ != nullptr) append_logits(*executable_, loader_.micro_batch, seen.outputs);
         if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
         seen.samples += result.samples;
         ++done;
@@ -158,11 +158,11 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
 }
 
 /// A part of a split, or one with numbers that are not finite, has no scores.
-void Evaluator::add_scores(Seen& seen, std::int64_t micro_batch, std::int64_t samples) {
+void Evaluator::add_scores(Seen& seen, std::int64_t micro_batch) {
     const bool has_scores = !most_batches_ && !not_finite_;
     scored_ = {};
     if (has_scores) {
-        scored_ = scorer_->scores(outputs_of_all(seen.outputs, micro_batch, samples, *host_.communicator), seen.sums);
+        scored_ = scorer_->scores(outputs_of_all(seen.outputs, micro_batch, *host_.communicator), seen.sums);
     }
     for (const metrics::Column& column : task_.columns().validation) {
         if (column.divisor == kScored) seen.sums[column.output] = has_scores ? scored_.values.at(column.output) : 0;
@@ -182,7 +182,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     if (seen.stopped) return std::nullopt;
     not_finite_ = std::move(seen.not_finite);
     if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
-    if (scorer_ != nullptr) add_scores(seen, loader.micro_batch, stream->samples());
+    if (scorer_ != nullptr) add_scores(seen, loader.micro_batch);
     class_counts_ = std::move(seen.classes);
     row.val_time = watch.seconds();
     CNNTRAIN_CHECK(
@@ -239,29 +239,27 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
     return where || output.empty() ? where : std::optional(output);
 }
 
-void append_logits(backend::Executable& executable, SampleOutputs& outputs) {
+void append_logits(backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs) {
     const HostTensor logits = executable.output(kLogits).cast(DType::f32);
-    outputs.width = logits.elements() / logits.shape().at(0);
+    outputs.width = logits.elements() / micro_batch;
     const std::span<const float> values = logits.as<float>();
     outputs.values.insert(outputs.values.end(), values.begin(), values.end());
 }
 
-SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch, std::int64_t samples,
-                             comm::Communicator& ranks) {
+RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks) {
     const auto count = static_cast<std::size_t>(ranks.size());
     std::vector<float> gathered(mine.values.size() * count);
     ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine.values)),
                            std::as_writable_bytes(std::span(gathered)), "results of a validation");
     // Ranks take micro-batches in turn.
     const auto batch = static_cast<std::size_t>(micro_batch * mine.width);
-    SampleOutputs all{mine.width, std::vector<float>(gathered.size())};
+    RowOutputs all{mine.width, std::vector<float>(gathered.size())};
     for (std::size_t rank = 0; rank < count; ++rank) {
         for (std::size_t i = 0; i * batch < mine.values.size(); ++i) {
             const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.values.size() + i * batch);
             std::copy_n(from, batch, all.values.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
         }
     }
-    all.values.resize(static_cast<std::size_t>(samples * mine.width));
     return all;
 }
 

@@ -67,7 +67,7 @@ private:
         ClassCounts classes;
         std::int64_t samples = 0, left_out = 0;
         double latency_ms = 0;  // sum over all batches
-        SampleOutputs outputs;  // of a Scorer; those of this process in the order of its batches, with padding
+        RowOutputs outputs;     // of a Scorer; those of this process in the order of its batches, with padding
         bool stopped = false;
         std::optional<std::string> not_finite;  // the first place
     };
@@ -75,7 +75,7 @@ private:
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
     Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
     Seen of_all(Seen mine) const;
-    void add_scores(Seen& seen, std::int64_t micro_batch, std::int64_t samples);
+    void add_scores(Seen& seen, std::int64_t micro_batch);
 
     const Task& task_;
     const Host& host_;
@@ -107,11 +107,10 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
 [[noreturn]] void fail_not_finite(const std::string& what, const std::string& where);
 
 /// Appends the output kLogits of the last micro-batch.
-void append_logits(backend::Executable& executable, SampleOutputs& outputs);
-/// The outputs of all ranks by sample, on all ranks. `mine`: of the micro-batches of one sweep that this rank has
-/// taken, with padding. `samples`: of the sweep.
-SampleOutputs outputs_of_all(const SampleOutputs& mine, std::int64_t micro_batch, std::int64_t samples,
-                             comm::Communicator& ranks);
+/// `micro_batch`: its rows.
+void append_logits(backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs);
+/// The outputs of all ranks by row, on all ranks. `mine`: of the micro-batches of one sweep that this rank has taken.
+RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks);
 
 /// Writes Scored::files, in place of earlier ones.
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

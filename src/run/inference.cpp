@@ -1,6 +1,8 @@
 // `cnntrain inference` without --iterations: classifies samples.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -183,36 +185,49 @@ int classify(const Classifier& classifier, const Work& work) {
     Report report(table, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier.label_field());
     const Stopwatch watch;
-    const std::int64_t batch = subjects.stream->micro_batch();
     const std::int64_t count = subjects.stream->samples();
     const std::int64_t top = settings.main.top_classes;
     std::int64_t classes = 0;
-    for (std::int64_t first = 0; first < count; first += batch) {
+    std::int64_t seen = 0;
+    std::int64_t row = 0;                                // of the logits, over all batches
+    std::map<std::int64_t, Prediction> of_other_places;  // by sample, where rows have another order
+    for (std::int64_t done = 0; done < subjects.stream->batches_per_sweep(); ++done) {
         const backend::StepResult result = executable->evaluate(tap, 1);
-        if (const auto where = not_finite_in(*executable, result, kLogits, first == 0);
+        if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
+        seen += result.samples;
         const HostTensor logits = executable->output(kLogits);
         classes = logits.desc().shape.at(1);
-        for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {
-            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(row));
+        for (std::int64_t i = 0; i < logits.desc().shape.at(0); ++i, ++row) {
+            const std::int64_t sample = subjects.order.empty()             ? row
+                                        : row < std::ssize(subjects.order) ? subjects.order[row]
+                                                                           : -1;
+            if (sample < 0 || sample >= count) continue;
+            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(i));
             if (label == data::kLeftOut) {
                 report.leave_out();
                 continue;
             }
-            const std::int64_t sample = first + row;
             const std::string subject =
                 subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
             const std::int64_t in_file = subjects.rows.empty() ? 0 : subjects.rows.at(static_cast<std::size_t>(sample));
-            report.add({subject, label, likeliest(logits, row, std::max(kTop, top)), in_file}, top, subjects.printed);
+            Prediction prediction{subject, label, likeliest(logits, i, std::max(kTop, top)), in_file};
+            if (subjects.order.empty()) {
+                report.add(std::move(prediction), top, subjects.printed);
+            } else {
+                of_other_places.emplace(sample, std::move(prediction));
+            }
         }
         if (host.stop_requested && host.stop_requested()) {
-            observers.on(metrics::Result{
-                "Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) + " of " +
-                std::to_string(count) + " " + task.columns().unit.many + "; predictions are not written."});
+            observers.on(metrics::Result{"Inference stopped by a signal after " +
+                                         std::to_string(std::min(seen, count)) + " of " + std::to_string(count) + " " +
+                                         task.columns().unit.many + "; predictions are not written."});
             return kInterruptedExitCode;
         }
     }
+    for (auto& [sample, prediction] : of_other_places)
+        report.add(std::move(prediction), top, subjects.printed);
     report.finish(name, watch.seconds(), classes);
     return 0;
 }
@@ -234,15 +249,17 @@ int answer(const Scorer& scorer, const Work& work) {
     check_predictions_file(table, arguments, *host.files);
     const Stopwatch watch;
     const metrics::Unit& unit = task.columns().unit;
-    SampleOutputs outputs;
+    RowOutputs outputs;
+    std::int64_t seen = 0;
     for (std::int64_t done = 0; done < stream->batches_per_sweep();) {
         const backend::StepResult result = executable->evaluate(*stream, 1);
         if (const auto where = not_finite_in(*executable, result, result.samples > 0 ? kLogits : "", done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
-        append_logits(*executable, outputs);
+        append_logits(*executable, loader.micro_batch, outputs);
+        seen += result.samples;
         ++done;
-        const double rate = static_cast<double>(outputs.samples() * ranks.size()) / watch.seconds();
+        const double rate = static_cast<double>(seen * ranks.size()) / watch.seconds();
         const bool stops = host.stop_requested && host.stop_requested();
         if (ranks.size() == 1 ? stops : comm::agree(ranks, {.stop = stops}, {}).any.stop) {
             observers.on(metrics::Result{"Inference stopped by a signal; predictions are not written."});
@@ -252,7 +269,7 @@ int answer(const Scorer& scorer, const Work& work) {
             metrics::Progress{done, 0, stream->batches_per_sweep(), rate, watch.seconds(), "batches", unit.many, true});
     }
     const double seconds = watch.seconds();
-    const Scored scored = scorer.answers(outputs_of_all(outputs, loader.micro_batch, stream->samples(), ranks));
+    const Scored scored = scorer.answers(outputs_of_all(outputs, loader.micro_batch, ranks));
     if (!is_first(host)) return 0;
     for (const Answered& answered : scored.answers) {
         if (!answered.line.empty()) observers.on(metrics::Result{answered.line, "prediction", object_of(answered)});
@@ -272,10 +289,13 @@ int answer(const Scorer& scorer, const Work& work) {
 
 }  // namespace
 
+bool measures_requests(const options::Settings& settings) {
+    return settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only;
+}
+
 int run_inference(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
     const options::Settings& settings = arguments.settings;
-    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
-        return measure_requests(task_row, arguments, host);
+    if (measures_requests(settings)) return measure_requests(task_row, arguments, host);
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);

@@ -1,6 +1,7 @@
 // Profiles of runs: the conclusions of a profile about its run, and the window of updates that a training measures.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,7 +69,11 @@ public:
     /// Throws Interrupted if a stop is requested.
     void step();
 
-    std::int64_t samples_per_step() const { return placement_.samples * placement_.micro_batches; }
+    /// An average where rows hold several samples.
+    std::int64_t samples_per_step() const {
+        const std::int64_t of_batch = std::max(placement_.samples, stream_->samples() / stream_->batches_per_sweep());
+        return of_batch * placement_.micro_batches;
+    }
     const Task& task() const { return *task_; }
     const backend::Backend& backend() const { return *backend_; }
     const graph::Graph& graph() const { return *graph_; }

@@ -142,7 +142,7 @@ std::uint64_t seed_of(const RunStart& start) {
 OpenedData open_data(const Task& task, const options::Settings& settings) {
     OpenedData data;
     data.training = task.open(data::Split::train);
-    data.plan = task.plan(data.training->count());
+    data.plan = task.plan(data.training->rows());
     // Opened before training, so that missing files are reported at once rather than after training.
     const bool validates = (data.plan.validate || settings.validation.any()) && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);

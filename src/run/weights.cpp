@@ -86,7 +86,8 @@ public:
     DatasetSamples(std::shared_ptr<const data::Dataset> dataset, data::Split split, std::uint64_t seed)
         : dataset_(std::move(dataset)), split_(split), seed_(seed) {}
 
-    std::int64_t count() const override { return dataset_->size(); }
+    std::int64_t count() const override { return dataset_->samples(); }
+    std::int64_t rows() const override { return dataset_->size(); }
     data::Origin origin() const override { return dataset_->origin(); }
     std::string describe(std::int64_t index) const override { return dataset_->place(index).text; }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override {

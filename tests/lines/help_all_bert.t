@@ -507,6 +507,9 @@ All options of BERT.
     --label-column TEXT           Name of the column of labels.
     --seq-length N                Length S of the sequences; longer texts lose their last tokens.
                                   (default 128 tokens)
+    --packed [true|false]         Several texts in each row of S tokens instead of padding (default:
+                                  on in validation and inference, off in training). Each text sees
+                                  itself alone; batches of a training are then rows.
     --vocab-file PATH             Vocabulary of the WordPiece tokeniser: one word piece per line, or a
                                   tokenizer.json (default: the vocab.txt or tokenizer.json next to
                                   --init-checkpoint).

@@ -48,6 +48,14 @@ TEST_F(QuestionAnswering, TrainsWithoutValidationAndAnswers) {
     EXPECT_THAT(folder_.read("answers/predictions.json"), HasSubstr("\"a1\""));
 }
 
+TEST_F(QuestionAnswering, FeaturesThatShareRowsAreAnsweredAsPaddedOnes) {
+    run(Command::train, kNet + kQuestions + "--logs-path @run");
+    for (const std::string packed : {"--packed", "--no-packed"})
+        run(Command::inference, "--restore-path @run --seq-length 32 --doc-stride 2 --logs-path @" + packed + " " +
+                                    packed + " " + kQuestions);
+    EXPECT_EQ(folder_.read("--packed/predictions.json"), folder_.read("--no-packed/predictions.json"));
+}
+
 TEST_F(QuestionAnswering, TrainsOnGeneratedQuestionsWithoutValidation) {
     EXPECT_THAT(run(Command::train, kNet + "--generated-data --num-synthetic-dataset-samples 8 --logs-path @run"),
                 HasSubstr("iteration:      2, "));

@@ -15,15 +15,12 @@ namespace {
 
 /// A flag that several tasks have is one row, unless it means something else in one of them.
 TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
-    // An exponent, or the rate itself; options of run_squad.py that run_classifier.py took and never read.
-    const std::set<std::string> two_meanings = {"--base-learning-rate",
-                                                "--tfrecord-dir",
-                                                "--doc-stride",
-                                                "--max-query-length",
-                                                "--n-best-size",
-                                                "--max-answer-length",
-                                                "--null-score-diff-threshold",
-                                                "--version-2-with-negative"};
+    // An exponent, or the rate itself; a layout of records, or of rows made from texts; options of run_squad.py that
+    // run_classifier.py took and never read.
+    const std::set<std::string> two_meanings = {
+        "--base-learning-rate",     "--packed",      "--tfrecord-dir",      "--doc-stride",
+        "--max-query-length",       "--n-best-size", "--max-answer-length", "--null-score-diff-threshold",
+        "--version-2-with-negative"};
     std::set<std::string> of_bert;  // rows that tasks with a BERT model share
     for (const std::string_view flag : {tasks::bert_length_option().flag, tasks::bert_classifier_dropout_option().flag,
                                         std::string_view("--validation-file")})

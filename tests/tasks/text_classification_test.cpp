@@ -211,6 +211,61 @@ TEST_F(TextClassification, InferenceJudgesTheTextsThatHaveLabels) {
                 ContainsRegex("row\r\nfilm good film,like,like,.*,true,1\r\nplot bad film,dislike,.*,2\r\n"));
 }
 
+/// The numbers in a text, and how many there are.
+void expect_same_numbers(const std::string& one, const std::string& other, double tolerance) {
+    const std::regex number("-?[0-9]+(\\.[0-9]+)?(e-?[0-9]+)?");
+    EXPECT_EQ(std::regex_replace(one, number, "#"), std::regex_replace(other, number, "#"));
+    auto at = std::sregex_iterator(other.begin(), other.end(), number);
+    for (std::sregex_iterator i(one.begin(), one.end(), number); i != std::sregex_iterator(); ++i, ++at) {
+        ASSERT_NE(at, std::sregex_iterator());
+        EXPECT_NEAR(std::stod(i->str()), std::stod(at->str()), tolerance);
+    }
+}
+
+TEST_F(TextClassification, TextsThatShareRowsAreAnsweredAsPaddedOnes) {
+    folder_.write("mixed.tsv",
+                  "text\tlabel\ngood\tlike\nbad film plot cast film good\tdislike\nbad bad\tdislike\n"
+                  "cast film good\tlike\nplot\tlike\nfilm bad cast plot good cast film\tlike\ngood good\tlike\n");
+    for (const std::string labels : {"single", "several", "score"}) {
+        if (labels == "score") folder_.write("mixed.tsv", "text\tlabel\ngood film\t1\nbad\t-0.5\nplot bad\t2\n");
+        train("--labels " + labels +
+              " --overwrite --micro-batch-size 3 --epochs 2 --seq-length 16 --data-dir @mixed.tsv --no-validation");
+        for (const std::string command : {"validation", "inference"}) {
+            for (const std::string packed : {"--packed", "--no-packed"}) {
+                const bool validates = command == "validation";
+                run(validates ? Command::validation : Command::inference,
+                    "--restore-path @run --data-dir @mixed.tsv --micro-batch-size 2 --logs-path @" + packed + labels +
+                        command + " " + packed);
+            }
+            const std::regex times(command == "validation" ? "(,[^,\\r]*){4}\\r\\n" : "\\r\\n");
+            const auto results = [&](const std::string& packed) {
+                const std::string file =
+                    packed + labels + command + "/" + (command == "validation" ? "validation.csv" : "predictions.csv");
+                return std::regex_replace(folder_.read(file), times, "\n");
+            };
+            expect_same_numbers(results("--packed"), results("--no-packed"), 2e-5);
+        }
+    }
+}
+
+TEST_F(TextClassification, AnUpdateOnRowsIsThatOnTheirTexts) {
+    folder_.write("mixed.tsv",
+                  "text\tlabel\ngood\tlike\nbad film plot cast film good\tdislike\nbad bad\tdislike\n"
+                  "cast film good\tlike\nplot\tlike\nfilm bad cast plot good cast film\tlike\ngood good\tlike\n");
+    const std::string line =
+        kTask + kSizes +
+        "--data-dir @mixed.tsv --vocab-file @vocab.txt --seq-length 16 --precision 32 --seed 5 "
+        "--threads 1 --iterations 3 --base-learning-rate 0.01 --glue-dropout-prob 0 --no-validation ";
+    run(Command::train, line + "--micro-batch-size 7 --logs-path @padded");
+    const Outcome packed = run(Command::train, line + "--micro-batch-size 3 --packed --logs-path @packed");
+    EXPECT_EQ(packed.exit_code, 0);
+    const weights::Checkpoint one = loaded("padded/ckpt-3"), other = loaded("packed/ckpt-3");
+    for (const auto& [name, tensor] : one.tensors) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            ASSERT_NEAR(tensor.at(i), other.tensors.at(name).at(i), 1e-5) << name;
+    }
+}
+
 TEST_F(TextClassification, SpecialTokensInTextsAreKeptWholeAsTransformersDoes) {
     posix_files().make_directories(path("hf"));
     folder_.write("hf/vocab.txt", folder_.read("vocab.txt"));

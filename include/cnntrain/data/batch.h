@@ -32,6 +32,7 @@ std::size_t total_bytes(const std::vector<Field>& fields);
 /// Error(internal), with the existing names, if there is no field of this name.
 std::size_t field_number(const std::vector<Field>& fields, std::string_view name);
 const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name);
+bool has_field(const std::vector<Field>& fields, std::string_view name);
 
 /// Destination of one sample: the bytes of each field, in the order of the data set's fields.
 using SampleView = std::span<const std::span<std::byte>>;
@@ -74,8 +75,8 @@ private:
 struct Batch {
     std::span<const std::span<const std::byte>> fields;
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
-    /// The number of the batch's first sample, counted over all ranks; sample i of the batch has number first_sample +
-    /// i. Training: the position in the endless stream. Micro-batch b = 0, 1, 2, ... of N samples starts at b * N,
+    /// The number of the batch's first row, counted over all ranks; row i of the batch has number first_sample + i.
+    /// Training: the position in the endless stream. Micro-batch b = 0, 1, 2, ... of N rows starts at b * N,
     /// independent of the number of ranks and of resuming. Evaluation: the position in the sweep over the data.
     std::int64_t first_sample = 0;
     Lease lease = {};

@@ -120,10 +120,15 @@ struct DatasetState {
     std::string_view unused_files = {};  // a table of the files among the data that are not used; "" if there are none
 };
 
+/// The data set is read in rows. A row is a sample, unless several samples share it.
 class Dataset {
 public:
     virtual ~Dataset() = default;
+    /// Number of rows.
     virtual std::int64_t size() const = 0;
+    /// Number of samples in a row, and in all rows.
+    virtual std::int64_t samples_in(std::int64_t /*index*/) const { return 1; }
+    virtual std::int64_t samples() const { return size(); }
     /// Fields of one sample; they do not change.
     virtual std::vector<Field> fields() const = 0;
     /// Writes the fields of sample `index` (0..size-1, or kPaddingSample). The result depends only on the arguments.

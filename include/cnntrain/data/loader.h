@@ -47,9 +47,9 @@ struct StreamStats {
 /// A BatchSource with a known length and position.
 class Stream : public BatchSource {
 public:
-    virtual std::int64_t micro_batch() const = 0;  // samples per batch, including padding
+    virtual std::int64_t micro_batch() const = 0;  // rows per batch, including padding
     virtual std::int64_t samples() const = 0;      // per epoch or sweep over the data
-    /// ceil(samples / (micro batch * ranks)): batches of one sweep over the data, on each rank.
+    /// ceil(rows / (micro batch * ranks)): batches of one sweep over the data, on each rank.
     virtual std::int64_t batches_per_sweep() const = 0;
     /// Training: the number, over all ranks, of the first sample of the next batch's round. A resumed run gives it as
     /// first_sample.
@@ -82,6 +82,8 @@ class Samples {
 public:
     virtual ~Samples() = default;
     virtual std::int64_t count() const = 0;
+    /// Rows per epoch or sweep: fewer than samples where several share one.
+    virtual std::int64_t rows() const { return count(); }
     /// Checkpoints record it: a run goes on with the data that it began with.
     virtual Origin origin() const = 0;
     /// A table (CSV) of the files among the data that are not used; "" if there are none.

@@ -89,6 +89,7 @@ inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels"; 
 inline constexpr std::string_view kSequenceNumbers = "sequence_numbers";               // i32[B,S]
 inline constexpr std::string_view kNextSentencePositions = "next_sentence_positions";  // i32[B,K]
 inline constexpr std::string_view kNextSentenceWeights = "next_sentence_weights";      // f32[B,K]
+inline constexpr std::string_view kFirstTokens = "first_tokens";  // i32[B,K], of texts that are classified
 
 // Outputs for a micro-batch, each f32[]: kMaskedLoss and kMaskedCorrect are means over its weighted tokens,
 // kSentenceLoss and kSentenceCorrect are sums over its sequences, in the packed layout means over the weighted ones.
@@ -167,7 +168,8 @@ double bert_forward_flops(const BertSettings& settings, std::int64_t length, std
 //   several  i32[B,C]: 0 or 1           mean over labels of the cross entropy of    share of the labels with
 //                                       sigmoid(logit)                              (logit > 0) = label
 //
-// Labels below 0 and label weights of 0 count nothing.
+// Labels below 0 and label weights of 0 count nothing. In packed rows of K texts, inputs are those of the packed layout
+// with kFirstTokens, and all that is [B] or [B,C] above is [B,K] or [B,K,C], in the output kLogits [B*K,C].
 
 inline constexpr std::string_view kLabelWeights = "label_weights";  // input f32[B], of scores
 inline constexpr std::string_view kLogits = "logits";               // output [B,C] in the compute type, if asked for
@@ -178,6 +180,7 @@ struct BertClassificationRequest {
     NumericsSettings numerics;
     std::int64_t batch = 1;                // B
     std::int64_t length = 128;             // S
+    std::int64_t sequences = 0;            // K of packed rows; 0: a row is a text
     LabelKind labels = LabelKind::single;  // of a text
     std::int64_t classes = 2;              // C
     double head_dropout = 0;               // dropout rate of the pooled output, in [0, 1)
@@ -201,6 +204,7 @@ graph::Graph build_bert_classification_evaluation(const BertClassificationReques
 // kInputIds, kSegmentIds, kInputPosition and kInputMask of this file, and in training kAnswerPositions, i32[B,2]: the
 // first and the last token. Outputs: in training kLoss, the sum over the samples of the mean of both cross entropies,
 // in which a position outside 0..S-1 counts 0; in evaluation kLogits, [B,2,S] in the compute type, over all S tokens.
+// Evaluation also takes packed rows: kSequenceNumbers replaces kInputMask.
 
 inline constexpr std::string_view kAnswerPositions = "answer_positions";
 inline constexpr std::string_view kAnswersScope = "cls/squad";
@@ -210,6 +214,7 @@ struct BertAnswersRequest {
     NumericsSettings numerics;
     std::int64_t batch = 1;                // B
     std::int64_t length = 384;             // S
+    bool packed = false;                   // rows of several features, in evaluation
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
 };
 

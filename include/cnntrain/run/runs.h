@@ -92,6 +92,8 @@ int run_validation(const TaskRow& task, const options::ParseResult& arguments, c
 /// `inference`: with --iterations, measures throughput and latency of requests; otherwise prints the five most probable
 /// classes of each sample. Error(unsupported) for a task without classes.
 int run_inference(const TaskRow& task, const options::ParseResult& arguments, const Host& host);
+/// True for an inference that measures requests, false for one that answers about every sample.
+bool measures_requests(const options::Settings& settings);
 
 struct ProfileRequest {
     std::int64_t steps = 10;  // measured ones

@@ -161,6 +161,8 @@ public:
         std::vector<std::string> names;       // of the samples; empty: they have numbers only
         bool printed = false;                 // on the console, one line each
         std::vector<std::int64_t> rows = {};  // of the samples in their file, from 1; empty: they are not rows of one
+        /// Numbers of the samples in the rows of kLogits over the stream; -1: none. Empty: 0, 1, ...
+        std::vector<std::int64_t> order = {};
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
     /// The field with the true class, i32[N].
@@ -182,14 +184,13 @@ inline constexpr const char* kScored = "scored";
 /// A column of validation with the value of this name, unchanged.
 metrics::Column score_column(const std::string& name, const std::string& label);
 
-/// An output [N,...] of all samples of a split, in f32.
-struct SampleOutputs {
-    std::int64_t width = 0;  // numbers of a sample
+/// An output of all rows of a split, in f32, with rows of padding at the end.
+struct RowOutputs {
+    std::int64_t width = 0;  // numbers of a row
     std::vector<float> values = {};
 
-    std::int64_t samples() const { return width == 0 ? 0 : static_cast<std::int64_t>(values.size()) / width; }
-    std::span<const float> of(std::int64_t sample) const {
-        return std::span(values).subspan(static_cast<std::size_t>(sample * width), static_cast<std::size_t>(width));
+    std::span<const float> of(std::int64_t row) const {
+        return std::span(values).subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
     }
 };
 
@@ -208,15 +209,15 @@ struct Scored {
 };
 
 /// A task with results that are no sums over samples. They follow from the output kLogits, in graphs for
-/// GraphUse::classes, of all samples of a split.
+/// GraphUse::classes, of all rows of a split.
 class Scorer {
 public:
     virtual ~Scorer() = default;
-    /// Results of a validation. `sums`: of the graph's scalar outputs. All ranks compute them, and one writes the files.
-    virtual Scored scores(const SampleOutputs& logits, const metrics::Sums& sums) const = 0;
+    /// Results of a validation. `sums`: of the graph's scalar outputs. All ranks compute them; one writes the files.
+    virtual Scored scores(const RowOutputs& logits, const metrics::Sums& sums) const = 0;
     /// `inference`: the samples that are answered, in order, and their answers; without values.
     virtual std::unique_ptr<Samples> asked() const = 0;
-    virtual Scored answers(const SampleOutputs& logits) const = 0;
+    virtual Scored answers(const RowOutputs& logits) const = 0;
 };
 
 /// A task that predicts masked words of texts, with the fields and outputs of graph/bert.h.
@@ -243,7 +244,8 @@ public:
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
     virtual std::int64_t samples(data::Split split, Counted how) const = 0;
-    /// Samples::fields() of a split that need not be there; reads no file.
+    /// Samples::fields() of a split that need not be there; reads no file. Validation may pack several samples into a
+    /// row instead.
     virtual std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const = 0;
     /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
     /// default the memory of a Loader and an index of its samples.
@@ -252,8 +254,8 @@ public:
     /// data.
     virtual std::vector<std::string> class_names() const { return {}; }
 
-    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples. Throws Error(usage) like
-    /// schedule::make_run_plan().
+    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples, or rows of them. Throws
+    /// Error(usage) like schedule::make_run_plan().
     virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
     virtual Rate rate(const schedule::RunPlan& plan) const = 0;
     /// `fields`: Samples::fields().

@@ -225,7 +225,7 @@ public:
 
     const std::vector<Field>& fields() const { return fields_; }
     std::int64_t micro_batch() const { return settings_.micro_batch; }
-    std::int64_t samples() const { return dataset_->size(); }
+    std::int64_t samples() const { return dataset_->samples(); }
     std::int64_t batches_per_sweep() const { return planner_.places().batches_per_sweep(); }
     std::int64_t position() const {
         const std::lock_guard lock(mutex_);
@@ -441,9 +441,9 @@ Batch Loader::Ring::next() {
     if (slot->error) std::rethrow_exception(slot->error);
     slot->state = SlotState::leased;
     ++delivered_;
-    const auto valid = std::count_if(slot->plan.begin(), slot->plan.end(),
-                                     [](const PlannedSample& sample) { return sample.record != kPaddingSample; }) -
-                       slot->left_out;
+    std::int64_t valid = -slot->left_out;
+    for (const PlannedSample& sample : slot->plan)
+        valid += sample.record == kPaddingSample ? 0 : dataset_->samples_in(sample.record);
     stats_.images += valid;
     stats_.left_out += slot->left_out;
     lock.unlock();

@@ -273,6 +273,10 @@ const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view 
     return fields[field_number(fields, name)].desc;
 }
 
+bool has_field(const std::vector<Field>& fields, std::string_view name) {
+    return std::ranges::find(fields, name, &Field::name) != fields.end();
+}
+
 std::int32_t Dataset::label(std::int64_t /*index*/, Workspace& /*workspace*/) const {
     return kNoLabel;
 }

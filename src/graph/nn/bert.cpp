@@ -252,34 +252,35 @@ void add_cross_entropy(BertEncoder& encoder, ValueId logits, ValueId labels, dou
 }
 
 /// The cross entropy of sigmoid(x) is that of a softmax over the logits 0 and x.
-void add_binary_cross_entropy(BertEncoder& encoder, ValueId logits) {
+void add_binary_cross_entropy(BertEncoder& encoder, ValueId logits, Shape texts) {
     const std::string scope(kClassifierScope);
     const Shape shape = encoder.graph().desc(logits).shape;
+    texts.push_back(shape[1]);
     const ValueId column = encoder.reshaped(in_f32(encoder, logits, scope + "/logits_f32"), {element_count(shape), 1},
                                             scope + "/logit_column");
     const graph::SliceAttrs second{.axis = 1, .begin = 1, .end = 2, .extent = 2};
     const ValueId pairs = encoder.graph().add_one(OpKind::slice_grad, second, {column}, scope + "/logit_pairs");
-    const ValueId labels = encoder.flat(encoder.input(kLabels, shape), scope + "/labels");
+    const ValueId labels = encoder.flat(encoder.input(kLabels, texts), scope + "/labels");
     add_cross_entropy(encoder, pairs, labels, 1 / static_cast<double>(shape[1]));
 }
 
 /// The loss is the product of the differences d[1,B] and the weighted differences [B,1].
-void add_squared_error(BertEncoder& encoder, ValueId scores) {
+void add_squared_error(BertEncoder& encoder, ValueId scores, const Shape& texts) {
     const std::string scope(kClassifierScope);
     Graph& graph = encoder.graph();
-    const std::int64_t batch = graph.desc(scores).shape[0];
+    const std::int64_t batch = element_count(texts);
     const auto times = [&](ValueId a, ValueId b, const std::string& name) {
         return graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {a, b}, name);
     };
     const ValueId minus_one =
         graph.add_one(OpKind::constant, graph::ConstantAttrs{-1, {DType::f32, {1, 1}}}, {}, scope + "/minus_one");
-    const ValueId labels = encoder.reshaped(encoder.input(kLabels, {batch}, DType::f32), {batch, 1}, scope + "/labels");
+    const ValueId labels = encoder.reshaped(encoder.input(kLabels, texts, DType::f32), {batch, 1}, scope + "/labels");
     const ValueId difference =
         graph.add_one(OpKind::add, graph::NoAttrs{},
                       {in_f32(encoder, scores, scope + "/scores"), times(labels, minus_one, scope + "/minus_labels")},
                       scope + "/difference");
     const ValueId weights =
-        encoder.reshaped(encoder.input(kLabelWeights, {batch}, DType::f32), {batch, 1, 1}, scope + "/weights");
+        encoder.reshaped(encoder.input(kLabelWeights, texts, DType::f32), {batch, 1, 1}, scope + "/weights");
     const ValueId weighted = times(encoder.reshaped(difference, {batch, 1, 1}, scope + "/differences"), weights,
                                    scope + "/weighted_differences");
     const ValueId loss = times(encoder.reshaped(difference, {1, batch}, scope + "/difference_row"),
@@ -287,26 +288,35 @@ void add_squared_error(BertEncoder& encoder, ValueId scores) {
     graph.mark_output(std::string(kLoss), encoder.reshaped(loss, {}, scope + "/loss"));
 }
 
+/// i32, one for each row of the logits.
+ValueId one_label_each(BertEncoder& encoder, const Shape& texts) {
+    const ValueId labels = encoder.input(kLabels, texts);
+    return texts.size() == 1 ? labels : encoder.flat(labels, std::string(kClassifierScope) + "/labels");
+}
+
 void add_classifier(const BertClassificationRequest& request, BertEncoder& encoder) {
     const std::string scope(kClassifierScope);
-    const ValueId pooled = encoder.drop(encoder.pooled(/*place=*/0), scope + "/dropout", request.head_dropout);
+    const bool packed = request.sequences > 0;
+    const Shape texts = packed ? Shape{request.batch, request.sequences} : Shape{request.batch};
+    const ValueId first = packed ? encoder.pooled(encoder.input(kFirstTokens, texts)) : encoder.pooled(/*place=*/0);
+    const ValueId pooled = encoder.drop(first, scope + "/dropout", request.head_dropout);
     const ValueId table = encoder.weight(scope + "/output_weights", {request.classes, request.model.hidden});
     const ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
     switch (request.labels) {
         case LabelKind::single:
-            add_cross_entropy(encoder, logits, encoder.input(kLabels, {request.batch}));
+            add_cross_entropy(encoder, logits, one_label_each(encoder, texts));
             break;
         case LabelKind::score:
-            add_squared_error(encoder, logits);
+            add_squared_error(encoder, logits, texts);
             break;
         case LabelKind::several:
-            add_binary_cross_entropy(encoder, logits);
+            add_binary_cross_entropy(encoder, logits, texts);
     }
     if (request.marks_logits) encoder.graph().mark_output(std::string(kLogits), logits);
 }
 
 graph::Graph build(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode) {
-    const BertInput input{.batch = request.batch, .length = request.length};
+    const BertInput input{.batch = request.batch, .length = request.length, .sequences = request.sequences};
     check_encoder(request.model, input);
     if (request.labels == LabelKind::score) {
         require(request.classes == 1, "a score is one number, not " + std::to_string(request.classes));
@@ -356,7 +366,8 @@ void add_answers(const BertAnswersRequest& request, BertEncoder& encoder, Mode m
 }
 
 graph::Graph build(const BertAnswersRequest& request, const graph::OpTable& ops, Mode mode) {
-    const BertInput input{.batch = request.batch, .length = request.length};
+    const BertInput input{
+        .batch = request.batch, .length = request.length, .sequences = request.packed ? request.length : 0};
     check_encoder(request.model, input);
     const std::vector<std::string> functions = bert_answers_functions(request.model);
     check_bert_splits(functions, request.splits);

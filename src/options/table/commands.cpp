@@ -51,7 +51,8 @@ constexpr Absent kMissingScripts[] = {
     {"export_for_serving.py", "cnntrain convert RUN --to onnx writes a network for servers"},
     {"get_weights.py",
      "it downloads weights; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow"},
-    {"benchmark.py", "type: cnntrain train --dataset imagenet --synthetic-data --iterations 100, which measures a network"},
+    {"benchmark.py",
+     "type: cnntrain train --dataset imagenet --synthetic-data --iterations 100, which measures a network"},
     {"resnet.py", "type: cnntrain train --dataset imagenet --synthetic-data --model-size 50 --iterations 100"},
 };
 

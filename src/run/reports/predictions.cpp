@@ -303,9 +303,7 @@ public:
     }
 
     std::int64_t first_sample() const { return first_sample_; }
-    bool has(std::string_view field) const {
-        return std::ranges::find(fields_, field, &data::Field::name) != fields_.end();
-    }
+    bool has(std::string_view field) const { return data::has_field(fields_, field); }
     /// The elements of a sample in a field of the batch.
     template <typename T> std::span<const T> of(std::int64_t sample, std::string_view field) const {
         const std::span<const std::byte> bytes = bytes_of(sample, field);

@@ -411,8 +411,7 @@ private:
 /// The data set itself if it has the field nn::kInputPosition. Otherwise the same data set with that field after the
 /// others: 0, 1, 2, ... in every sequence.
 std::shared_ptr<const data::Dataset> with_numbered_tokens(std::shared_ptr<const data::Dataset> dataset) {
-    const std::vector<data::Field> fields = dataset->fields();
-    if (std::ranges::find(fields, nn::kInputPosition, &data::Field::name) != fields.end()) return dataset;
+    if (data::has_field(dataset->fields(), nn::kInputPosition)) return dataset;
     return std::make_shared<NumberedTokens>(std::move(dataset));
 }
 

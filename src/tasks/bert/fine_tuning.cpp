@@ -201,6 +201,15 @@ std::vector<Option> fine_tuning_files(std::string_view data_help, std::string_vi
     };
 }
 
+Option packed_option(std::uint32_t commands, std::string_view help) {
+    return {.flag = "--packed",
+            .type = Type::boolean_value,
+            .help = help,
+            .commands = commands,
+            .recorded = Recorded::ignored,
+            .bind = left_open(to<&FineTuningSettings::packed>())};
+}
+
 Option fine_tuning_length(std::int64_t fallback, std::string_view help) {
     return changed(bert_length_option(), [&](Option& row) {
         row.fallback = fallback;
@@ -336,12 +345,15 @@ Layer read_hugging_face_config(const OptionSet& options, const FileSystem& files
     return layer;
 }
 
-/// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
-/// the config.json of Hugging Face's transformers. A vocab.txt or tokenizer.json beside it is the default vocabulary.
+/// Takes the options of the model from the checkpoint with which training starts, or which is evaluated: from a run's
+/// arguments.json, or from the config.json of Hugging Face's transformers. A vocab.txt or tokenizer.json beside it is
+/// the default vocabulary.
 void take_recorded_model(Resolution& run, const FileSystem& files) {
-    const std::string checkpoint = run.settings().training.init_path.value_or("");
+    const std::optional<std::string>& first = run.settings().training.init_path;
+    const std::string checkpoint = first ? *first : run.settings().main.restore_path.value_or("");
     if (checkpoint.empty()) return;
     if (const RecordedRun recorded = arguments_beside(files, checkpoint); !recorded.source.empty()) {
+        if (!first) return;  // evaluations have taken it
         take(run, recorded_options(recorded, run.task.options()), Source::model, is_of_model_or_vocabulary);
     } else if (const std::string config = file_beside(files, checkpoint, "config.json"); !config.empty()) {
         take(run, read_hugging_face_config(run.task.options(), files, config), Source::model, is_of_model);
@@ -389,6 +401,12 @@ Violation phases_have_weights(const Resolution& run) {
     return "--do-evaluation and --do-predict without --do-training need --init-checkpoint";
 }
 
+Violation packs_texts(const Resolution& run) {
+    const FineTuningSettings& own = fine_tuning_settings(run.settings());
+    if (!own.model.groupbert || !own.packed.value_or(false)) return {};
+    return "--packed: GroupBERT's convolution reads across the texts of a row; leave it out";
+}
+
 Violation length_fits(const Resolution& run) {
     const std::int64_t length = fine_tuning_settings(run.settings()).sequence_length;
     const std::int64_t positions = fine_tuning_settings(run.settings()).model.positions;
@@ -406,9 +424,9 @@ std::int64_t marks_in(const std::string& file, std::string_view mark) {
     return count;
 }
 
-/// A pretrained encoder 384 wide learnt 2742 texts at 1e-4 in 4 epochs of 16. At 768 and 1024 the rate comes to the range
-/// that Devlin et al. 2019 tried, 5e-5 to 2e-5. Few samples have small batches and many epochs, so that there are enough
-/// updates to learn; random weights need more of both.
+/// A pretrained encoder 384 wide learnt 2742 texts at 1e-4 in 4 epochs of 16. At 768 and 1024 the rate comes to the
+/// range that Devlin et al. 2019 tried, 5e-5 to 2e-5. Few samples have small batches and many epochs, so that there are
+/// enough updates to learn; random weights need more of both.
 void choose_recipe(Resolution& run, std::string_view mark, std::string_view unit) {
     const auto is_open = [&](std::string_view key) { return run.values.source(key) == Source::default_value; };
     const bool has_length = run.values.is_set("iterations") || run.values.is_set("epochs");
@@ -457,7 +475,7 @@ void check_fine_tuning(Resolution& run, const std::string& no_data) {
         return;
     }
     if (fine_tuning_settings(run.settings()).file.empty() && !no_data.empty()) run.violations.push_back(no_data);
-    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kT, phases_have_weights}}, run);
+    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kTVE, packs_texts}, {kT, phases_have_weights}}, run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
 }
@@ -599,6 +617,27 @@ std::string FineTuning::bare_run_name() const {
     if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
     if (settings().logging.name_suffix) name += "_" + *settings().logging.name_suffix;
     return name;
+}
+
+/// GroupBERT's convolution would read beyond the ends of a text.
+bool FineTuning::packs(data::Split split) const {
+    const FineTuningSettings& own = fine_tuned();
+    if (own.model.groupbert) return false;
+    if (settings().main.trains) return split == data::Split::validation || own.packed.value_or(false);
+    const bool measures = arguments_.command == Command::inference && run::measures_requests(settings());
+    return !measures && own.packed.value_or(true);
+}
+
+std::shared_ptr<const data::Dataset> FineTuning::rows_of(data::Split split, std::shared_ptr<const data::Dataset> texts,
+                                                         std::int64_t slots) const {
+    if (!packs(split)) return texts;
+    const int threads = run::core_budget(settings().run).input_threads;
+    return packed_[split] = data::pack_texts(std::move(texts), slots, threads);
+}
+
+data::PackedPlace FineTuning::place_of(data::Split split, std::int64_t text) const {
+    if (!packs(split)) return {.row = text};
+    return packed_.at(split)->places()[static_cast<std::size_t>(text)];
 }
 
 bool FineTuning::is_on_line(std::string_view key) const {

@@ -2,12 +2,17 @@
 // not depend on its data and its head.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/data/packed_texts.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/options/task_options.h"
 #include "cnntrain/parallel/run_plan.h"
@@ -24,6 +29,7 @@ struct FineTuningSettings : BertTaskSettings {
     bool lower_case = true;
     bool splits_special_tokens = false;
     std::int64_t sequence_length = 128;  // S
+    std::optional<bool> packed = {};     // several texts in a row; empty: in evaluation and inference alone
     // The phases of the original programs, run in this order. Without any of them, a line trains; with `only_phases`,
     // it does nothing then.
     bool only_phases = false;
@@ -39,6 +45,12 @@ struct FineTuningSettings : BertTaskSettings {
 
 inline const FineTuningSettings& fine_tuning_settings(const options::Settings& settings) {
     return settings.task.as<FineTuningSettings>();
+}
+
+/// The most texts in a packed row.
+inline std::int64_t most_texts(std::int64_t sequence_length) {
+    constexpr std::int64_t kShort = 8;  // tokens; rows of shorter texts alone are not full
+    return std::max(sequence_length / kShort, std::int64_t{4});
 }
 
 /// The rows in which such tasks differ.
@@ -59,6 +71,8 @@ OptionSet fine_tuning_options(const FineTuningRows& rows);
 
 /// --data-dir and --validation-file; the task gives their help.
 std::vector<Option> fine_tuning_files(std::string_view data_help, std::string_view validation_help);
+/// --packed, in the commands in which the task packs.
+Option packed_option(std::uint32_t commands, std::string_view help);
 /// The task gives its fallback and help.
 Option fine_tuning_length(std::int64_t fallback, std::string_view help);
 
@@ -116,6 +130,12 @@ protected:
     bool is_used(data::Split split) const {
         return split == data::Split::train || !settings().main.trains || settings().validation.enabled;
     }
+    bool packs(data::Split split) const;
+    /// The rows of a split: its texts, or several texts in each. `slots`: as of data::pack_texts().
+    std::shared_ptr<const data::Dataset> rows_of(data::Split split, std::shared_ptr<const data::Dataset> texts,
+                                                 std::int64_t slots) const;
+    /// Place of a text in the rows of the last rows_of(). Without packing, text i is row i, and tokens are not counted.
+    data::PackedPlace place_of(data::Split split, std::int64_t text) const;
 
 private:
     const FineTuningSettings& fine_tuned() const { return fine_tuning_settings(settings()); }
@@ -126,6 +146,7 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     Words words_;
+    mutable std::map<data::Split, std::shared_ptr<const data::PackedTexts>> packed_;
 };
 
 }  // namespace cnntrain::tasks

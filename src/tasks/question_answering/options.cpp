@@ -37,6 +37,9 @@ std::vector<Option> question_files() {
 std::vector<Option> feature_options() {
     return {
         fine_tuning_length(384, "Tokens S of a feature: question, window of the text, three special tokens."),
+        packed_option(kV | kE,
+                      "Several features in each row of S tokens instead of padding; --no-packed: one. Each sees itself "
+                      "alone."),
         {.flag = "--doc-stride",
          .help = "Tokens from the start of a window to that of the next one; texts that do not fit have several.",
          .unit = "tokens",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -54,9 +55,9 @@ public:
     graph::Graph graph(run::GraphUse use, const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(options::Command command) const override;
 
-    run::Scored scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const override;
+    run::Scored scores(const run::RowOutputs& logits, const metrics::Sums& sums) const override;
     std::unique_ptr<Samples> asked() const override { return open(data::Split::validation); }
-    run::Scored answers(const run::SampleOutputs& logits) const override;
+    run::Scored answers(const run::RowOutputs& logits) const override;
 
 private:
     using Questions = std::shared_ptr<const data::QuestionSet>;
@@ -65,7 +66,7 @@ private:
     std::string_view version() const { return own().questions.v2 ? "2.0" : "1.1"; }
     const Questions& questions(data::Split split) const;
     Questions read(const std::string& file, bool training) const;
-    std::vector<data::Answer> answered(const run::SampleOutputs& logits) const;
+    std::vector<data::Answer> answered(const run::RowOutputs& logits) const;
     data::AnswerEvaluation evaluated(std::span<const data::Answer> answers) const;
 
     /// The head may be missing; a pooler and heads of pretraining are ignored.
@@ -176,7 +177,7 @@ std::int64_t QuestionAnswering::samples(data::Split split, run::Counted how) con
 }
 
 std::unique_ptr<Samples> QuestionAnswering::open(data::Split split) const {
-    return bert_samples(data::question_features(questions(split)), split, seed());
+    return bert_samples(rows_of(split, data::question_features(questions(split)), /*slots=*/0), split, seed());
 }
 
 std::vector<data::Field> QuestionAnswering::batch_fields(data::Split split, std::int64_t samples) const {
@@ -196,6 +197,7 @@ graph::Graph QuestionAnswering::graph(run::GraphUse use, const std::vector<data:
     nn::BertAnswersRequest request{.model = own().model, .numerics = run::numerics(settings().device, backend())};
     request.batch = ids.shape.at(0);
     request.length = ids.shape.at(1);
+    request.packed = data::has_field(fields, nn::kSequenceNumbers);
     if (use != run::GraphUse::training) {
         return graph::apply_rewrites(nn::build_bert_answers_evaluation(request, ops::op_table()),
                                      backend().rewrites().evaluation);
@@ -226,15 +228,25 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
             {"Data", counts + " of " + std::to_string(own().sequence_length) + " tokens"}};
 }
 
-std::vector<data::Answer> QuestionAnswering::answered(const run::SampleOutputs& logits) const {
+/// Padding takes no part in the ranking of positions.
+std::vector<data::Answer> QuestionAnswering::answered(const run::RowOutputs& logits) const {
     const data::QuestionSet& set = *questions(data::Split::validation);
     const auto length = static_cast<std::size_t>(own().sequence_length);
     std::vector<data::Answer> answers;
     answers.reserve(set.questions.size());
     for (const data::Question& question : set.questions) {
+        std::vector<float> values(question.features * 2 * length, std::numeric_limits<float>::lowest());
         std::vector<data::FeatureLogits> windows;
-        for (std::size_t i = question.first_feature; i < question.first_feature + question.features; ++i) {
-            const std::span<const float> both = logits.of(static_cast<std::int64_t>(i));
+        for (std::size_t i = 0; i < question.features; ++i) {
+            const std::size_t number = question.first_feature + i;
+            const data::QuestionFeature& feature = set.features[number];
+            const data::PackedPlace place = place_of(data::Split::validation, static_cast<std::int64_t>(number));
+            const std::size_t tokens = set.window_position(feature) + feature.length + 1;  // the last one is [SEP]
+            const std::span<float> both = std::span(values).subspan(2 * i * length, 2 * length);
+            for (const std::size_t begin : {std::size_t{0}, length}) {
+                const std::size_t first = begin + static_cast<std::size_t>(place.first);
+                std::ranges::copy(logits.of(place.row).subspan(first, tokens), both.subspan(begin).begin());
+            }
             windows.push_back({both.first(length), both.last(length)});
         }
         answers.push_back(data::answer_of(set, question, windows, own().answers));
@@ -249,7 +261,7 @@ data::AnswerEvaluation QuestionAnswering::evaluated(std::span<const data::Answer
     return data::evaluate_answers(*questions(data::Split::validation), predictions);
 }
 
-run::Scored QuestionAnswering::scores(const run::SampleOutputs& logits, const metrics::Sums& /*sums*/) const {
+run::Scored QuestionAnswering::scores(const run::RowOutputs& logits, const metrics::Sums& /*sums*/) const {
     const data::AnswerEvaluation found = evaluated(answered(logits));
     const data::AnswerScores with = found.answerable.value_or(data::AnswerScores{});
     const data::AnswerScores without = found.unanswerable.value_or(data::AnswerScores{});
@@ -278,7 +290,7 @@ std::string in_context(const data::Question& question, const std::string& answer
     return (begin > 0 ? "..." : "") + text.substr(begin, end - begin) + (end < text.size() ? "..." : "");
 }
 
-run::Scored QuestionAnswering::answers(const run::SampleOutputs& logits) const {
+run::Scored QuestionAnswering::answers(const run::RowOutputs& logits) const {
     const data::QuestionSet& set = *questions(data::Split::validation);
     const bool v2 = own().questions.v2;
     const std::vector<data::Answer> all = answered(logits);

@@ -54,7 +54,8 @@ public:
     /// otherwise the held-out share of the training file.
     std::unique_ptr<Samples> open(data::Split split) const override;
     std::int64_t samples(data::Split split, run::Counted /*how*/) const override {
-        return is_used(split) ? texts(split)->size() : 0;
+        if (!is_used(split)) return 0;
+        return split == data::Split::train ? rows(split, texts(split))->size() : texts(split)->size();
     }
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
@@ -73,11 +74,9 @@ public:
     const run::Scorer* scorer() const override {
         return kind() == nn::LabelKind::single && own().glue.empty() ? nullptr : this;
     }
-    run::Scored scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const override;
-    std::unique_ptr<Samples> asked() const override {
-        return bert_samples(asked_texts(), data::Split::validation, seed());
-    }
-    run::Scored answers(const run::SampleOutputs& logits) const override;
+    run::Scored scores(const run::RowOutputs& logits, const metrics::Sums& sums) const override;
+    std::unique_ptr<Samples> asked() const override { return opened(data::Split::validation, asked_texts()); }
+    run::Scored answers(const run::RowOutputs& logits) const override;
 
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
@@ -89,8 +88,16 @@ private:
     nn::LabelKind kind() const { return own().text.labels; }
     std::int64_t outputs() const { return kind() == nn::LabelKind::score ? 1 : std::ssize(class_names()); }
     Texts asked_texts() const;
-    std::vector<std::string> predictions(const run::SampleOutputs& logits) const;
-    std::map<std::string, double> values(const run::SampleOutputs& logits) const;
+    std::shared_ptr<const data::Dataset> rows(data::Split split, Texts texts) const {
+        return rows_of(split, std::move(texts), most_texts(own().text.sequence_length));
+    }
+    std::unique_ptr<Samples> opened(data::Split split, Texts texts) const {
+        return bert_samples(rows(split, std::move(texts)), split, seed());
+    }
+    /// The logits of a text of the validation split, or of those that are asked.
+    std::span<const float> logits_of(std::int64_t text, const run::RowOutputs& logits) const;
+    std::vector<std::string> predictions(const run::RowOutputs& logits, std::int64_t texts) const;
+    std::map<std::string, double> values(const run::RowOutputs& logits) const;
     bool holds_out() const;
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
@@ -298,7 +305,7 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
 }
 
 std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
-    return bert_samples(texts(split), split, seed());
+    return opened(split, texts(split));
 }
 
 std::vector<std::string> TextClassification::class_names() const {
@@ -314,6 +321,8 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     result.numerics = run::numerics(settings().device, backend());
     result.batch = ids.shape.at(0);
     result.length = ids.shape.at(1);
+    const bool packed = data::has_field(fields, nn::kFirstTokens);
+    if (packed) result.sequences = data::field_desc(fields, nn::kFirstTokens).shape.at(1);
     result.classes = outputs();
     result.labels = kind();
     return result;
@@ -333,8 +342,13 @@ graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data
     nn::BertClassificationRequest bert = request(fields);
     bert.head_dropout = own().head_dropout;
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
-    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
-                            backend());
+    auto texts_of_batch = static_cast<double>(run::placement(settings(), backend()).samples);
+    if (bert.sequences > 0) {  // as many as are in its rows on average
+        const std::shared_ptr<const data::Dataset> packed = rows(data::Split::train, texts(data::Split::train));
+        texts_of_batch *= static_cast<double>(packed->samples()) / static_cast<double>(packed->size());
+    }
+    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()),
+                            {{nn::kLoss, texts_of_batch}}, settings(), backend());
 }
 
 run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
@@ -373,16 +387,24 @@ std::vector<Topic> TextClassification::dry_run_topics(options::Command command) 
                                 (kind() == nn::LabelKind::several ? " labels: " : " classes: ") + joined(classes))}};
 }
 
-std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/, std::int64_t samples) const {
-    const auto tokens = [&](std::string_view name) {
-        return data::Field{std::string(name), {DType::i32, {samples, own().text.sequence_length}}};
+std::vector<data::Field> TextClassification::batch_fields(data::Split split, std::int64_t samples) const {
+    const std::int64_t length = own().text.sequence_length;
+    const bool packed = split == data::Split::train && packs(split);
+    Shape of_text{samples};
+    if (packed) of_text.push_back(most_texts(length));
+    std::vector<data::Field> fields;
+    const auto add = [&](std::string_view name, DType type, const Shape& shape) {
+        fields.push_back({std::string(name), {type, shape}});
     };
-    std::vector<data::Field> fields = {tokens(nn::kInputIds), tokens(nn::kSegmentIds), tokens(nn::kInputMask)};
+    for (const std::string_view name : {nn::kInputIds, nn::kSegmentIds, packed ? nn::kSequenceNumbers : nn::kInputMask})
+        add(name, DType::i32, {samples, length});
+    Shape labels = of_text;
+    if (kind() == nn::LabelKind::several) labels.push_back(outputs());
     const bool is_score = kind() == nn::LabelKind::score;
-    const Shape labels = kind() == nn::LabelKind::several ? Shape{samples, outputs()} : Shape{samples};
-    fields.push_back({std::string(nn::kLabels), {is_score ? DType::f32 : DType::i32, labels}});
-    if (is_score) fields.push_back({std::string(nn::kLabelWeights), {DType::f32, labels}});
-    fields.push_back(tokens(nn::kInputPosition));
+    add(nn::kLabels, is_score ? DType::f32 : DType::i32, labels);
+    if (is_score) add(nn::kLabelWeights, DType::f32, labels);
+    add(nn::kInputPosition, DType::i32, {samples, length});
+    if (packed) add(nn::kFirstTokens, DType::i32, of_text);
     return fields;
 }
 
@@ -396,12 +418,18 @@ std::size_t likeliest_class(std::span<const float> logits) {
     return static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
 }
 
+std::span<const float> TextClassification::logits_of(std::int64_t text, const run::RowOutputs& logits) const {
+    const data::PackedPlace place = place_of(data::Split::validation, text);
+    const auto width = static_cast<std::size_t>(outputs());
+    return logits.of(place.row).subspan(static_cast<std::size_t>(place.slot) * width, width);
+}
+
 /// The class, the score, or the labels of each text.
-std::vector<std::string> TextClassification::predictions(const run::SampleOutputs& logits) const {
+std::vector<std::string> TextClassification::predictions(const run::RowOutputs& logits, std::int64_t texts) const {
     const std::vector<std::string> names = class_names();
     std::vector<std::string> all;
-    for (std::int64_t i = 0; i < logits.samples(); ++i) {
-        const std::span<const float> own = logits.of(i);
+    for (std::int64_t i = 0; i < texts; ++i) {
+        const std::span<const float> own = logits_of(i, logits);
         if (kind() == nn::LabelKind::score) {
             all.push_back(options::to_string(options::Value{static_cast<double>(own[0])}));
             continue;
@@ -416,14 +444,14 @@ std::vector<std::string> TextClassification::predictions(const run::SampleOutput
 }
 
 /// The results of the validation split that are no sums over texts.
-std::map<std::string, double> TextClassification::values(const run::SampleOutputs& logits) const {
+std::map<std::string, double> TextClassification::values(const run::RowOutputs& logits) const {
     const Texts labelled = texts(data::Split::validation);
     std::vector<std::int32_t> labels;
     std::vector<std::int32_t> predicted;
     std::vector<double> scores;
     std::vector<double> answers;
-    for (std::int64_t i = 0; i < logits.samples(); ++i) {
-        const std::span<const float> own = logits.of(i);
+    for (std::int64_t i = 0; i < labelled->size(); ++i) {
+        const std::span<const float> own = logits_of(i, logits);
         const std::vector<double> label = labelled->labels_of(i);
         if (kind() == nn::LabelKind::score) {
             scores.push_back(label[0]);
@@ -455,27 +483,28 @@ std::map<std::string, double> TextClassification::values(const run::SampleOutput
             {kMacroF1, metrics::macro_f1(counts.labels)}};
 }
 
-run::Scored TextClassification::scores(const run::SampleOutputs& logits, const metrics::Sums& sums) const {
+run::Scored TextClassification::scores(const run::RowOutputs& logits, const metrics::Sums& sums) const {
     run::Scored scored;
     scored.values = values(logits);
     if (own().glue.empty()) return scored;
+    const std::int64_t count = texts(data::Split::validation)->size();
     std::map<std::string, double> all = scored.values;
     const auto add_mean = [&](const std::string& name, std::string_view output) {
         const auto sum = sums.find(std::string(output));
-        if (sum != sums.end()) all[name] = sum->second / static_cast<double>(logits.samples());
+        if (sum != sums.end()) all[name] = sum->second / static_cast<double>(count);
     };
     add_mean("acc", nn::kCorrect);
     add_mean("loss", nn::kLoss);
     for (const char* name : {"acc", "loss", kPearson, kSpearman}) {
         if (all.contains(name)) all[std::string("average_") + name] = all[name];
     }
-    scored.files = {{"eval_results.txt", metrics::eval_results_text(all, predictions(logits))}};
+    scored.files = {{"eval_results.txt", metrics::eval_results_text(all, predictions(logits, count))}};
     return scored;
 }
 
-run::Scored TextClassification::answers(const run::SampleOutputs& logits) const {
+run::Scored TextClassification::answers(const run::RowOutputs& logits) const {
     const data::LabelledText& asked = *asked_texts();
-    const std::vector<std::string> all = predictions(logits);
+    const std::vector<std::string> all = predictions(logits, asked.size());
     run::Scored scored;
     for (std::int64_t i = 0; i < asked.size(); ++i) {
         const std::string& answer = all[static_cast<std::size_t>(i)];
@@ -495,14 +524,18 @@ TextClassification::Subjects TextClassification::subjects(const std::function<bo
     loader.stop_requested = stop_requested;
     const bool other_file = is_on_line("data_dir");
     const Texts subjects = asked_texts();
-    std::vector<std::string> names;
-    std::vector<std::int64_t> rows;
+    const std::unique_ptr<Samples> samples = opened(data::Split::validation, subjects);
+    Subjects result{.stream = samples->stream(loader), .names = {}, .printed = other_file};
+    const bool packed = packs(data::Split::validation);
+    const std::int64_t slots = most_texts(own().text.sequence_length);
+    if (packed) result.order.assign(static_cast<std::size_t>(samples->rows() * slots), -1);
     for (std::int64_t i = 0; i < subjects->size(); ++i) {
-        names.push_back(subjects->text(i));
-        rows.push_back(subjects->row(i));
+        result.names.push_back(subjects->text(i));
+        result.rows.push_back(subjects->row(i));
+        const data::PackedPlace place = place_of(data::Split::validation, i);
+        if (packed) result.order[static_cast<std::size_t>(place.row * slots + place.slot)] = i;
     }
-    return {bert_samples(subjects, data::Split::validation, seed())->stream(loader), std::move(names), other_file,
-            std::move(rows)};
+    return result;
 }
 
 std::string_view text_examples(Command command) {
