@@ -243,8 +243,10 @@ evaluations and exports take from it. All options:
 
   cnntrain train --task text-classification --help
 
-Texts longer than --seq-length lose their last tokens; a line prints how many do. There is no
-tagging of words. The file is tokenised in memory.
+Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones cost no
+padding in validation and inference, where a row of --seq-length tokens holds several texts, each of
+which sees itself alone; --packed does the same in training, whose batches then count rows.
+--no-packed pads each text. There is no tagging of words. The file is tokenised in memory.
 
 With --labels score, the label of a text is a number: the network has one output, its loss is the
 mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
@@ -281,6 +283,9 @@ of true answers, inference needs none.
 Sizes of the model and the vocabulary come from the files next to --init-checkpoint, as in text
 classification. A text that is longer than --seq-length is cut into windows that begin --doc-stride
 tokens apart; a sample of a training is such a window, and so are rates and epochs counted.
+
+Validation and inference put several short windows into a row of --seq-length tokens, as in text
+classification.
 
 validation prints the share of exact matches and the mean F1 of words, in percent. inference prints
 each answer with its probability and its place in the text. With --logs-path it writes

@@ -415,13 +415,20 @@ Violation length_fits(const Resolution& run) {
            std::to_string(positions) + " positions; give --seq-length " + std::to_string(positions) + " or less";
 }
 
-std::int64_t marks_in(const std::string& file, std::string_view mark) {
-    if (!exists(posix_files(), file) || is_directory(posix_files(), file)) return 0;
+struct CountedSamples {
+    std::int64_t samples = 0;  // 0: there is no file
+    double tokens = 0;         // of a sample, about
+};
+
+CountedSamples samples_in(const std::string& file, std::string_view mark) {
+    constexpr double kBytesOfToken = 4;
+    if (!exists(posix_files(), file) || is_directory(posix_files(), file)) return {};
     const std::string text = read_text(posix_files(), file);
-    std::int64_t count = 0;
+    CountedSamples counted;
     for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + mark.size()))
-        ++count;
-    return count;
+        ++counted.samples;
+    counted.tokens = static_cast<double>(text.size()) / kBytesOfToken / static_cast<double>(counted.samples);
+    return counted;
 }
 
 /// A pretrained encoder 384 wide learnt 2742 texts at 1e-4 in 4 epochs of 16. At 768 and 1024 the rate comes to the
@@ -432,8 +439,10 @@ void choose_recipe(Resolution& run, std::string_view mark, std::string_view unit
     const bool has_length = run.values.is_set("iterations") || run.values.is_set("epochs");
     if (!is_open("base_learning_rate") && !is_open("micro_batch_size") && has_length) return;
     const FineTuningSettings& own = fine_tuning_settings(run.settings());
-    const std::int64_t samples = marks_in(own.file, mark);
+    const auto [samples, tokens] = samples_in(own.file, mark);
     if (samples == 0) return;
+    const double texts_of_row =
+        own.packed.value_or(false) ? std::max(1.0, static_cast<double>(own.sequence_length) / tokens) : 1;
     std::vector<std::string> chosen;
     const auto choose = [&](std::string_view key, const Value& value) {
         run.values.set(key, value, Source::model);
@@ -442,11 +451,14 @@ void choose_recipe(Resolution& run, std::string_view mark, std::string_view unit
     const bool pretrained = run.settings().training.init_path.has_value();
     const double narrow = std::min(1.0, 384.0 / static_cast<double>(own.model.hidden));
     if (is_open("base_learning_rate")) choose("base_learning_rate", (pretrained ? 1e-4 : 5e-4) * narrow);
-    if (is_open("micro_batch_size"))
-        choose("micro_batch_size", std::int64_t{samples < 800 ? 8 : samples < 4000 ? 16 : 32});
+    if (is_open("micro_batch_size")) {
+        const double texts = samples < 800 ? 8 : samples < 4000 ? 16 : 32;
+        choose("micro_batch_size", std::max<std::int64_t>(1, std::llround(texts / texts_of_row)));
+    }
     if (!has_length) {
         const run::TrainingSettings& training = run.settings().training;
-        const double batch = static_cast<double>(training.micro_batch_size * training.gradient_accumulation_count);
+        const double batch =
+            texts_of_row * static_cast<double>(training.micro_batch_size * training.gradient_accumulation_count);
         const double epochs = std::ceil((pretrained ? 600 : 3000) * batch / static_cast<double>(samples));
         choose("epochs", pretrained ? std::clamp(epochs, 3.0, 20.0) : std::clamp(epochs, 10.0, 50.0));
     }
