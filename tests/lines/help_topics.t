@@ -531,8 +531,10 @@ Each topic of help, and what is not one.
   
     cnntrain train --task text-classification --help
   
-  Texts longer than --seq-length lose their last tokens; a line prints how many do. There is no
-  tagging of words. The file is tokenised in memory.
+  Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones cost
+  no padding in validation and inference, where a row of --seq-length tokens holds several texts, each
+  of which sees itself alone; --packed does the same in training, whose batches then count rows.
+  --no-packed pads each text. There is no tagging of words. The file is tokenised in memory.
   
   With --labels score, the label of a text is a number: the network has one output, its loss is the
   mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
