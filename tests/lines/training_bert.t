@@ -166,6 +166,15 @@ BERT: records from text, pretraining, evaluation, and texts classified.
   $ grep num_attention_heads hf/config.json
     "num_attention_heads": 4,
 
+A classifier of transformers answers without a run, by the sizes, the words and the classes in its folder.
+
+  $ cp vocab.txt hf/vocab.txt
+  $ printf 'text\ngood film\nbad plot\n' > asked.tsv
+  $ cnntrain inference --task text-classification --restore-path hf/model.safetensors --seq-length 8 --data-dir asked.tsv --no-logs | body
+  1 good film: like (N) dislike (N)
+  2 bad plot: like (N) dislike (N)
+  Inference [model]: 2 texts, throughput: RATE samples/sec
+
 Questions on texts: training, answers, evaluation; the phases of the original program. The answers of so little
 training differ between processors.
 

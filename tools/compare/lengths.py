@@ -151,27 +151,22 @@ def peer_training(folder, bits, threads, seconds):
 
 class Own:
     def __init__(self, args, folder):
-        self.args, self.folder, self.run = args, folder, args.work / "run"
+        self.args, self.weights = args, folder / "model.safetensors"
         self.texts = args.work / "texts.tsv"
         texts = texts_of(args)
         self.texts.write_text("text\tlabel\n" + "".join(f"{text}\t{CLASSES[i % 2]}\n" for i, text in enumerate(texts)),
                               encoding="utf-8")
         (folder / "ids.json").write_text(json.dumps(tokenised(folder, texts)))
-        if not self.run.exists():
-            self.train("--precision 32 --iterations 1 --base-learning-rate 0", self.run)
 
-    def train(self, options, folder):
-        return run_program([
-            self.args.cnntrain, "train", "--task", "text-classification", "--data-dir", self.texts,
-            "--init-checkpoint", self.folder / "model.safetensors", "--seq-length", LENGTH, "--no-validation",
-            "--logs-path", folder, "--overwrite", "--threads", self.args.threads, *options.split()])
+    def words(self, command, weights):
+        return [self.args.cnntrain, command, "--task", "text-classification", weights, self.weights, "--data-dir",
+                self.texts, "--seq-length", LENGTH, "--threads", self.args.threads]
 
     def inference(self, bits):
         path = self.args.work / "predictions.jsonl"
         path.unlink(missing_ok=True)
-        text = run_program([
-            self.args.cnntrain, "inference", "--restore-path", self.run, "--data-dir", self.texts, "--precision", bits,
-            "--micro-batch-size", BATCH, "--threads", self.args.threads, "--predictions", path, "--no-logs"])
+        text = run_program([*self.words("inference", "--restore-path"), "--precision", bits, "--micro-batch-size",
+                            BATCH, "--predictions", path, "--no-logs"])
         logits = np.zeros((len(self.texts.read_text(encoding="utf-8").splitlines()) - 1, len(CLASSES)))
         for found in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             logits[found["row"] - 1] = [math.log(found["probabilities"][found["classes"].index(name)])
@@ -179,8 +174,9 @@ class Own:
         return float(re.search(r"throughput: ([\d.]+) samples/sec", text)[1]), logits
 
     def training(self, bits):
-        text = self.train(f"--precision {bits} --packed --micro-batch-size 4 --epochs 1 --log-freq 5 --no-logs",
-                          self.args.work / "trained")
+        text = run_program([
+            *self.words("train", "--init-checkpoint"), "--no-validation", "--logs-path", self.args.work / "trained",
+            "--overwrite", "--precision", bits, *"--packed --micro-batch-size 4 --epochs 1 --log-freq 5".split()])
         return float(re.findall(r"throughput: +([\d.]+) samples/sec", text)[-1])
 
 
@@ -193,7 +189,7 @@ def compare_inference(args, own, bits):
     found = {}
 
     def turn(name, by_length):
-        rate, found[name] = in_process(args, what="inference", name=name, folder=str(own.folder), bits=bits,
+        rate, found[name] = in_process(args, what="inference", name=name, folder=str(own.weights.parent), bits=bits,
                                        by_length=by_length)
         return rate
 
@@ -221,7 +217,7 @@ def compare_inference(args, own, bits):
 def compare_training(args, own, bits):
     rates = in_turns(args.rounds, {
         "cnntrain": lambda: own.training(bits),
-        "transformers": lambda: in_process(args, what="training", folder=str(own.folder), bits=bits, seconds=20)[0]})
+        "transformers": lambda: in_process(args, what="training", folder=str(own.weights.parent), bits=bits, seconds=20)[0]})
     row("training", bits, "file order", spread(rates["cnntrain"]), spread(rates["transformers"]), "-",
         ratio(rates["cnntrain"], rates["transformers"]))
 

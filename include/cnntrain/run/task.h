@@ -243,6 +243,7 @@ public:
 
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
+    /// Samples::rows() of a split, or 0 where it is not used.
     virtual std::int64_t samples(data::Split split, Counted how) const = 0;
     /// Samples::fields() of a split that need not be there; reads no file. Validation may pack several samples into a
     /// row instead.

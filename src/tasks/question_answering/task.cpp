@@ -173,7 +173,7 @@ std::int64_t QuestionAnswering::samples(data::Split split, run::Counted how) con
     const bool is_there = exists(posix_files(), own().file) && exists(posix_files(), own().vocabulary_file);
     if (split == data::Split::train && !own().generated && (how == run::Counted::published || !is_there))
         return own().questions.v2 ? kPublishedFeatures2 : kPublishedFeatures;
-    return std::ssize(questions(split)->features);
+    return rows_of(split, data::question_features(questions(split)), /*slots=*/0)->size();
 }
 
 std::unique_ptr<Samples> QuestionAnswering::open(data::Split split) const {

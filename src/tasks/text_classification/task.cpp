@@ -29,6 +29,7 @@
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "tasks/bert/fine_tuning.h"
 #include "tasks/text_classification/options.h"
 
@@ -54,8 +55,7 @@ public:
     /// otherwise the held-out share of the training file.
     std::unique_ptr<Samples> open(data::Split split) const override;
     std::int64_t samples(data::Split split, run::Counted /*how*/) const override {
-        if (!is_used(split)) return 0;
-        return split == data::Split::train ? rows(split, texts(split))->size() : texts(split)->size();
+        return is_used(split) ? rows(split, texts(split))->size() : 0;
     }
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
@@ -167,12 +167,18 @@ metrics::Columns make_columns(const TextSettings& own, bool during_training) {
     return columns;
 }
 
+/// Classes with which a checkpoint was saved, or those of the config.json beside another program's.
+std::vector<std::string> classes_of_checkpoint(const std::string& path) {
+    std::vector<std::string> names = weights::class_names_of(posix_files(), path);
+    const std::string config = names.empty() ? file_beside(posix_files(), path, "config.json") : "";
+    return config.empty() ? names : weights::parse_bert_config(read_text(posix_files(), config), config).class_names;
+}
+
 TextClassification::TextClassification(const options::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
     : FineTuning(arguments, backend, seed, {"text", "texts", "BERT text classification"}),
       columns_(make_columns(own(), arguments.settings.validation.any())) {
-    if (settings().main.restore_path)
-        recorded_classes_ = weights::class_names_of(posix_files(), *settings().main.restore_path);
+    if (settings().main.restore_path) recorded_classes_ = classes_of_checkpoint(*settings().main.restore_path);
     if (kind() == nn::LabelKind::score) traits_.metrics[run::Metric::accuracy] = {kPearson};
     traits_.has_real_data = !own().generated;
 }
@@ -372,6 +378,8 @@ std::vector<Topic> TextClassification::dry_run_topics(options::Command command) 
     const std::vector<std::string> classes = class_names();
     std::string counts;
     if (command == options::Command::train) counts = std::to_string(texts(data::Split::train)->size()) + " training";
+    const bool packed = command == options::Command::train && packs(data::Split::train);
+    if (packed) counts += " (in " + std::to_string(samples(data::Split::train, run::Counted::used)) + " rows)";
     if (command != options::Command::train || settings().validation.enabled) {
         counts +=
             (counts.empty() ? "" : " and ") + std::to_string(texts(data::Split::validation)->size()) + " validation";
