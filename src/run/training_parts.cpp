@@ -138,7 +138,10 @@ void load_resumed_weights(TrainingRun& run, backend::Executable& executable, con
 
 metrics::Meters make_meters(const TrainingRun& run, const TrainingData& data,
                             const std::optional<ResumePoint>& resume) {
-    metrics::Meters meters(run.task.columns().training, data.plan.global_batch, data.plan.averaging_window(),
+    const double samples_per_row =
+        static_cast<double>(data.training->count()) / static_cast<double>(data.training->rows());
+    metrics::Meters meters(run.task.columns().training, samples_per_row * static_cast<double>(data.plan.global_batch),
+                           data.plan.averaging_window(),
                            run.settings().training.pipeline ? 1 : data.batch.accumulation);
     const std::string state = resume ? metadata(resume->checkpoint, kMetersKey) : "";
     if (!state.empty()) meters.restore(state);

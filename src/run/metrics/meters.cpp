@@ -41,13 +41,13 @@ constexpr const char* kStateVersion = "v1";
 
 }  // namespace
 
-Meters::Meters(std::vector<Column> columns, std::int64_t global_batch, std::int64_t window, std::int64_t step_increment)
+Meters::Meters(std::vector<Column> columns, double update_samples, std::int64_t window, std::int64_t step_increment)
     : columns_(std::move(columns)),
       outputs_(outputs_of(columns_)),
-      global_batch_(global_batch),
+      update_samples_(update_samples),
       window_(static_cast<std::size_t>(window)),
       step_increment_(step_increment) {
-    CNNTRAIN_CHECK(global_batch >= 1 && window >= 1, "meters need a batch and a window");
+    CNNTRAIN_CHECK(update_samples >= 1 && window >= 1, "meters need a batch and a window");
     begin_host_step();
 }
 
@@ -116,7 +116,7 @@ TrainingRow Meters::row(const HostStepFacts& facts, double it_seconds) const {
         row.results.push_back({recent_.back()[i], mean(sum, static_cast<std::int64_t>(recent_.size()))});
     }
     row.it_time = it_seconds;
-    row.samples_per_second = row.it_time > 0 ? static_cast<double>(global_batch_) / row.it_time : 0;
+    row.samples_per_second = row.it_time > 0 ? update_samples_ / row.it_time : 0;
     row.total_time = facts.total_seconds;
     return row;
 }
@@ -124,7 +124,7 @@ TrainingRow Meters::row(const HostStepFacts& facts, double it_seconds) const {
 double Meters::recent_samples_per_second() const {
     const std::int64_t updates = interval_updates_ + timed_updates_;
     const double seconds = updates > 0 ? mean(interval_seconds_ + current_.seconds, updates) : last_it_seconds_;
-    return seconds > 0 ? static_cast<double>(global_batch_) / seconds : 0;
+    return seconds > 0 ? update_samples_ / seconds : 0;
 }
 
 std::vector<Reading> Meters::recent_readings() const {

@@ -23,8 +23,9 @@ struct HostStepFacts {
 
 class Meters {
 public:
-    /// `window`: RunPlan::averaging_window(). `step_increment`: increment of `step` per host step.
-    Meters(std::vector<Column> columns, std::int64_t global_batch, std::int64_t window, std::int64_t step_increment);
+    /// `update_samples`: of a weight update of all replicas, on average. `window`: RunPlan::averaging_window().
+    /// `step_increment`: increment of `step` per host step.
+    Meters(std::vector<Column> columns, double update_samples, std::int64_t window, std::int64_t step_increment);
 
     /// One weight update: the sums of the graph's outputs over its samples, and its time.
     void add(const Sums& sums, std::int64_t samples, double seconds);
@@ -59,7 +60,7 @@ private:
 
     std::vector<Column> columns_;
     std::vector<std::string> outputs_;  // outputs that the columns read
-    std::int64_t global_batch_;
+    double update_samples_;
     std::size_t window_;
     std::int64_t step_increment_;
     std::int64_t step_ = 0;
