@@ -215,9 +215,10 @@ def compare_inference(args, own, bits):
 
 
 def compare_training(args, own, bits):
-    rates = in_turns(args.rounds, {
-        "cnntrain": lambda: own.training(bits),
-        "transformers": lambda: in_process(args, what="training", folder=str(own.weights.parent), bits=bits, seconds=20)[0]})
+    def turn():
+        return in_process(args, what="training", folder=str(own.weights.parent), bits=bits, seconds=20)[0]
+
+    rates = in_turns(args.rounds, {"cnntrain": lambda: own.training(bits), "transformers": turn})
     row("training", bits, "file order", spread(rates["cnntrain"]), spread(rates["transformers"]), "-",
         ratio(rates["cnntrain"], rates["transformers"]))
 
