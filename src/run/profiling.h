@@ -69,10 +69,10 @@ public:
     /// Throws Interrupted if a stop is requested.
     void step();
 
-    /// An average where rows hold several samples.
+    /// Samples of this process, an average where rows hold several.
     std::int64_t samples_per_step() const {
-        const std::int64_t of_batch = std::max(placement_.samples, stream_->samples() / stream_->batches_per_sweep());
-        return of_batch * placement_.micro_batches;
+        const std::int64_t batches = stream_->batches_per_sweep() * host_.communicator->size();
+        return std::max(placement_.samples, stream_->samples() / batches) * placement_.micro_batches;
     }
     const Task& task() const { return *task_; }
     const backend::Backend& backend() const { return *backend_; }

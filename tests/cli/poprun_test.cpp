@@ -196,6 +196,14 @@ TEST(Poprun, AValidationIsPrintedOnceAndByAllOnRequest) {
     EXPECT_EQ(count_of("[ckpt-2] (iteration:      2, epoch:", all.text), 2U) << all.text;
 }
 
+TEST(Poprun, AProfileCountsTheSamplesOfOneInstance) {
+    const Outcome outcome = script("poprun " + sized(2, 2) + CNNTRAIN_PROGRAM +
+                                   " profile train --dataset cifar-10 --generated-data --model-size 8 "
+                                   "--micro-batch-size 4 --threads 1 --profile-steps 2");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, HasSubstr("2 steps of 4 images"));
+}
+
 TEST(Poprun, InstancesTakeTheirCores) {
     const auto lines = [](const std::string& options) {
         return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " train --dataset no-such").text;
