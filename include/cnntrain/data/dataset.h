@@ -129,13 +129,13 @@ public:
     /// Number of samples in a row, and in all rows.
     virtual std::int64_t samples_in(std::int64_t /*index*/) const { return 1; }
     virtual std::int64_t samples() const { return size(); }
-    /// Fields of one sample; they do not change.
+    /// Fields of a row; they do not change.
     virtual std::vector<Field> fields() const = 0;
-    /// Writes the fields of sample `index` (0..size-1, or kPaddingSample). The result depends only on the arguments.
+    /// Writes the fields of row `index` (0..size-1, or kPaddingSample). The result depends only on the arguments.
     /// Error(data) names the file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
-    /// Hint that the sample will be read soon.
+    /// Hint that the row will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
     virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;

@@ -37,8 +37,7 @@ public:
 };
 
 /// The texts of a data set with the field input_mask, which is 1 for the first tokens and 0 for the others. `slots`: K.
-/// Reads all texts with `threads` threads. Which texts share a row
-/// depends on their lengths and order alone.
+/// Reads all texts with `threads` threads. Which texts share a row depends on their lengths and order alone.
 std::shared_ptr<const PackedTexts> pack_texts(std::shared_ptr<const Dataset> texts, std::int64_t slots, int threads);
 
 }  // namespace cnntrain::data

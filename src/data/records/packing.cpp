@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
+
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include "cnntrain/base/error.h"
 
@@ -66,6 +72,34 @@ private:
 };
 
 }  // namespace
+
+HeldSample::HeldSample(const Dataset& dataset, std::span<const std::size_t> bytes, std::int64_t number,
+                       SamplePosition position, Workspace& workspace)
+    : count_(bytes.size()) {
+    CNNTRAIN_CHECK(count_ <= kMostFields, "a sample with more fields");
+    const std::size_t total = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+    workspace.levels.resize(std::max(workspace.levels.size(), total));
+    std::span<std::byte> left = std::as_writable_bytes(std::span(workspace.levels));
+    for (std::size_t i = 0; i < count_; ++i) {
+        fields_[i] = left.first(bytes[i]);
+        left = left.subspan(bytes[i]);
+    }
+    dataset.read(number, position, fields(), workspace);
+}
+
+std::vector<RowShare> shares_of_all(std::int64_t count, int threads,
+                                    const std::function<RowShare(std::int64_t, Workspace&)>& share) {
+    constexpr std::size_t kGrain = 256;
+    std::vector<RowShare> all(static_cast<std::size_t>(count));
+    const auto read_some = [&](const tbb::blocked_range<std::size_t>& range) {
+        Workspace workspace;
+        for (std::size_t i = range.begin(); i < range.end(); ++i)
+            all[i] = share(static_cast<std::int64_t>(i), workspace);
+    };
+    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
+    arena.execute([&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size(), kGrain), read_some); });
+    return all;
+}
 
 void Packing::add_row(std::span<const std::uint32_t> sequences) {
     numbers_.insert(numbers_.end(), sequences.begin(), sequences.end());

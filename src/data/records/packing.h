@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,24 @@ private:
     std::vector<std::uint32_t> numbers_;  // of the sequences, row by row
     std::vector<std::uint64_t> ends_;     // of the rows
 };
+
+/// A sample from which a row is made, in memory of the workspace.
+class HeldSample {
+public:
+    /// `bytes`: of its fields.
+    HeldSample(const Dataset& dataset, std::span<const std::size_t> bytes, std::int64_t number, SamplePosition position,
+               Workspace& workspace);
+    std::span<const std::span<std::byte>> fields() const { return std::span(fields_).first(count_); }
+
+private:
+    static constexpr std::size_t kMostFields = 8;
+    std::array<std::span<std::byte>, kMostFields> fields_;
+    std::size_t count_;
+};
+
+/// The shares of samples 0..count-1, found by `threads` threads.
+std::vector<RowShare> shares_of_all(std::int64_t count, int threads,
+                                    const std::function<RowShare(std::int64_t number, Workspace& workspace)>& share);
 
 /// Best fit, the longest sequence first, in windows of 8192 consecutive sequences. The rows of a window are in the
 /// order of their first sequences. Each sequence must fit into an empty row.

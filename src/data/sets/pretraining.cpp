@@ -8,17 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <tbb/blocked_range.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
@@ -56,8 +50,6 @@ public:
     std::string summary() const;
 
 private:
-    static constexpr std::size_t kMostFields = 8;
-
     /// A sequence, whose values are stored in the workspace.
     SequenceValues sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const;
     std::vector<RowShare> shares(int threads) const;
@@ -133,7 +125,6 @@ PackedSequences::PackedSequences(std::shared_ptr<const Dataset> sequences, const
         bytes_.push_back(field.desc.bytes());
     CNNTRAIN_CHECK(bytes_.size() == (settings.static_mask ? std::size_t{in_front::count} : std::size_t{normal::count}),
                    "another layout");
-    static_assert(normal::count <= kMostFields && in_front::count <= kMostFields);
     const std::vector<RowShare> all = shares(threads);
     for (const RowShare& share : all)
         tokens_ += share.tokens;
@@ -141,37 +132,20 @@ PackedSequences::PackedSequences(std::shared_ptr<const Dataset> sequences, const
 }
 
 SequenceValues PackedSequences::sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const {
-    workspace.levels.resize(
-        std::max(workspace.levels.size(), std::accumulate(bytes_.begin(), bytes_.end(), std::size_t{0})));
-    std::array<std::span<std::byte>, kMostFields> room;
-    std::span<std::byte> left = std::as_writable_bytes(std::span(workspace.levels));
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
-        room[i] = left.first(bytes_[i]);
-        left = left.subspan(bytes_[i]);
-    }
-    const Fields fields = std::span(room).first(bytes_.size());
-    sequences_->read(number, position, fields, workspace);
-    return settings_.static_mask ? static_values(fields) : normal_values(fields);
+    const HeldSample held(*sequences_, bytes_, number, position, workspace);
+    return settings_.static_mask ? static_values(held.fields()) : normal_values(held.fields());
 }
 
 std::vector<RowShare> PackedSequences::shares(int threads) const {
-    constexpr std::size_t kGrain = 256;
-    std::vector<RowShare> all(static_cast<std::size_t>(sequences_->size()));
-    const auto read_some = [&](const tbb::blocked_range<std::size_t>& range) {
-        Workspace workspace;
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
-            const auto number = static_cast<std::int64_t>(i);
-            const SequenceValues read = sequence(number, {}, workspace);
-            all[i] = {std::ssize(read.ids), std::ssize(read.masked_ids), 1};
-            if (!read.ids.empty()) continue;
+    return shares_of_all(sequences_->size(), threads, [&](std::int64_t number, Workspace& workspace) {
+        const SequenceValues read = sequence(number, {}, workspace);
+        if (read.ids.empty()) {
             throw Error(ErrorKind::data, sequences_->place(number).text +
                                              ": the sequence cannot be packed: it has no tokens, or padding between "
                                              "them; leave --packed out");
         }
-    };
-    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size(), kGrain), read_some); });
-    return all;
+        return RowShare{std::ssize(read.ids), std::ssize(read.masked_ids), 1};
+    });
 }
 
 SampleState PackedSequences::read(std::int64_t index, SamplePosition position, SampleView out,
