@@ -1,7 +1,6 @@
 // `cnntrain inference` without --iterations: classifies samples.
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -169,6 +168,12 @@ Network loaded_network(const Work& work, const std::vector<data::Field>& fields)
     return network;
 }
 
+/// The sample in a row of the logits; -1: padding.
+std::int64_t sample_in(const Classifier::Subjects& subjects, std::int64_t row) {
+    if (subjects.order.empty()) return row < subjects.stream->samples() ? row : -1;
+    return row < std::ssize(subjects.order) ? subjects.order[static_cast<std::size_t>(row)] : -1;
+}
+
 int classify(const Classifier& classifier, const Work& work) {
     const auto& [task, backend, arguments, host, seed] = work;
     const options::Settings& settings = arguments.settings;
@@ -189,8 +194,8 @@ int classify(const Classifier& classifier, const Work& work) {
     const std::int64_t top = settings.main.top_classes;
     std::int64_t classes = 0;
     std::int64_t seen = 0;
-    std::int64_t row = 0;                                // of the logits, over all batches
-    std::map<std::int64_t, Prediction> of_other_places;  // by sample, where rows have another order
+    std::int64_t row = 0;                        // of the logits, over all batches
+    std::map<std::int64_t, Prediction> waiting;  // by sample, where rows have another order
     for (std::int64_t done = 0; done < subjects.stream->batches_per_sweep(); ++done) {
         const backend::StepResult result = executable->evaluate(tap, 1);
         if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
@@ -200,10 +205,8 @@ int classify(const Classifier& classifier, const Work& work) {
         const HostTensor logits = executable->output(kLogits);
         classes = logits.desc().shape.at(1);
         for (std::int64_t i = 0; i < logits.desc().shape.at(0); ++i, ++row) {
-            const std::int64_t sample = subjects.order.empty()             ? row
-                                        : row < std::ssize(subjects.order) ? subjects.order[row]
-                                                                           : -1;
-            if (sample < 0 || sample >= count) continue;
+            const std::int64_t sample = sample_in(subjects, row);
+            if (sample < 0) continue;
             const std::int32_t label = tap.labels().at(static_cast<std::size_t>(i));
             if (label == data::kLeftOut) {
                 report.leave_out();
@@ -216,17 +219,17 @@ int classify(const Classifier& classifier, const Work& work) {
             if (subjects.order.empty()) {
                 report.add(std::move(prediction), top, subjects.printed);
             } else {
-                of_other_places.emplace(sample, std::move(prediction));
+                waiting.emplace(sample, std::move(prediction));
             }
         }
         if (host.stop_requested && host.stop_requested()) {
-            observers.on(metrics::Result{"Inference stopped by a signal after " +
-                                         std::to_string(std::min(seen, count)) + " of " + std::to_string(count) + " " +
-                                         task.columns().unit.many + "; predictions are not written."});
+            observers.on(metrics::Result{"Inference stopped by a signal after " + std::to_string(seen) + " of " +
+                                         std::to_string(count) + " " + task.columns().unit.many +
+                                         "; predictions are not written."});
             return kInterruptedExitCode;
         }
     }
-    for (auto& [sample, prediction] : of_other_places)
+    for (auto& [sample, prediction] : waiting)
         report.add(std::move(prediction), top, subjects.printed);
     report.finish(name, watch.seconds(), classes);
     return 0;

@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/tasks/tasks.h"
@@ -211,7 +212,7 @@ TEST_F(TextClassification, InferenceJudgesTheTextsThatHaveLabels) {
                 ContainsRegex("row\r\nfilm good film,like,like,.*,true,1\r\nplot bad film,dislike,.*,2\r\n"));
 }
 
-/// The numbers in a text, and how many there are.
+/// Expects equal texts, but for numbers that differ by the tolerance at most.
 void expect_same_numbers(const std::string& one, const std::string& other, double tolerance) {
     const std::regex number("-?[0-9]+(\\.[0-9]+)?(e-?[0-9]+)?");
     EXPECT_EQ(std::regex_replace(one, number, "#"), std::regex_replace(other, number, "#"));
@@ -246,6 +247,26 @@ TEST_F(TextClassification, TextsThatShareRowsAreAnsweredAsPaddedOnes) {
             expect_same_numbers(results("--packed"), results("--no-packed"), 2e-5);
         }
     }
+}
+
+TEST_F(TextClassification, EvaluationPacksAndTrainingPadsUnlessAskedOtherwise) {
+    train("--epochs 1");
+    const auto packs = [&](Command command, const std::string& line, data::Split split) {
+        const options::ParseResult arguments = parsed(command, line);
+        const auto backend = make_backend(arguments.settings.run.backend);
+        const auto samples = tasks::row_of(arguments).make(arguments, *backend, 1)->open(split);
+        return samples->rows() < samples->count();
+    };
+    const std::string training = kTask + kSizes + kTexts + "--seq-length 16 ";
+    EXPECT_FALSE(packs(Command::train, training, data::Split::train));
+    EXPECT_TRUE(packs(Command::train, training, data::Split::validation));
+    EXPECT_TRUE(packs(Command::train, training + "--packed", data::Split::train));
+    const std::string evaluation = "--restore-path @run --seq-length 16 ";
+    for (const Command command : {Command::validation, Command::inference}) {
+        EXPECT_TRUE(packs(command, evaluation, data::Split::validation));
+        EXPECT_FALSE(packs(command, evaluation + "--no-packed", data::Split::validation));
+    }
+    EXPECT_FALSE(packs(Command::inference, evaluation + "--iterations 5", data::Split::validation)) << "measured";
 }
 
 TEST_F(TextClassification, AnUpdateOnRowsIsThatOnTheirTexts) {

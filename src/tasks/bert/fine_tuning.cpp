@@ -640,16 +640,19 @@ bool FineTuning::packs(data::Split split) const {
     return !measures && own.packed.value_or(true);
 }
 
-std::shared_ptr<const data::Dataset> FineTuning::rows_of(data::Split split, std::shared_ptr<const data::Dataset> texts,
+std::shared_ptr<const data::Dataset> FineTuning::rows_of(data::Split split,
+                                                         const std::shared_ptr<const data::Dataset>& texts,
                                                          std::int64_t slots) const {
     if (!packs(split)) return texts;
-    const int threads = run::core_budget(settings().run).input_threads;
-    return packed_[split] = data::pack_texts(std::move(texts), slots, threads);
+    Packed& packed = packed_[split];
+    if (packed.texts != texts)
+        packed = {texts, data::pack_texts(texts, slots, run::core_budget(settings().run).input_threads)};
+    return packed.rows;
 }
 
 data::PackedPlace FineTuning::place_of(data::Split split, std::int64_t text) const {
     if (!packs(split)) return {.row = text};
-    return packed_.at(split)->places()[static_cast<std::size_t>(text)];
+    return packed_.at(split).rows->places()[static_cast<std::size_t>(text)];
 }
 
 bool FineTuning::is_on_line(std::string_view key) const {

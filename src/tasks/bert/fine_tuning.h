@@ -131,10 +131,12 @@ protected:
         return split == data::Split::train || !settings().main.trains || settings().validation.enabled;
     }
     bool packs(data::Split split) const;
-    /// The rows of a split: its texts, or several texts in each. `slots`: as of data::pack_texts().
-    std::shared_ptr<const data::Dataset> rows_of(data::Split split, std::shared_ptr<const data::Dataset> texts,
+    /// The rows of a split: its texts, or several texts in each, which are packed once. `slots`: as of
+    /// data::pack_texts().
+    std::shared_ptr<const data::Dataset> rows_of(data::Split split, const std::shared_ptr<const data::Dataset>& texts,
                                                  std::int64_t slots) const;
-    /// Place of a text in the rows of the last rows_of(). Without packing, text i is row i, and tokens are not counted.
+    /// Place of a text in the rows of the split's last rows_of(). Where nothing is packed, text i is row i, and its
+    /// tokens are not counted.
     data::PackedPlace place_of(data::Split split, std::int64_t text) const;
 
 private:
@@ -146,7 +148,11 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     Words words_;
-    mutable std::map<data::Split, std::shared_ptr<const data::PackedTexts>> packed_;
+    struct Packed {
+        std::shared_ptr<const data::Dataset> texts;
+        std::shared_ptr<const data::PackedTexts> rows;
+    };
+    mutable std::map<data::Split, Packed> packed_;
 };
 
 }  // namespace cnntrain::tasks

@@ -88,11 +88,11 @@ private:
     nn::LabelKind kind() const { return own().text.labels; }
     std::int64_t outputs() const { return kind() == nn::LabelKind::score ? 1 : std::ssize(class_names()); }
     Texts asked_texts() const;
-    std::shared_ptr<const data::Dataset> rows(data::Split split, Texts texts) const {
-        return rows_of(split, std::move(texts), most_texts(own().text.sequence_length));
+    std::shared_ptr<const data::Dataset> rows(data::Split split, const Texts& texts) const {
+        return rows_of(split, texts, most_texts(own().text.sequence_length));
     }
-    std::unique_ptr<Samples> opened(data::Split split, Texts texts) const {
-        return bert_samples(rows(split, std::move(texts)), split, seed());
+    std::unique_ptr<Samples> opened(data::Split split, const Texts& texts) const {
+        return bert_samples(rows(split, texts), split, seed());
     }
     /// The logits of a text of the validation split, or of those that are asked.
     std::span<const float> logits_of(std::int64_t text, const run::RowOutputs& logits) const;
@@ -102,6 +102,7 @@ private:
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
     const Texts& training_file() const;
+    const data::LabelledParts& held_out_parts() const;
     Texts texts(data::Split split) const;
     nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
     graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
@@ -118,6 +119,7 @@ private:
     mutable Texts training_file_;                // null until it is read
     mutable Texts validation_file_;              // the same
     mutable Texts asked_texts_;                  // the same
+    mutable data::LabelledParts parts_;          // of the training file; null until it is divided
 };
 
 /// The held-out texts are the same in every run, so that runs can be compared.
@@ -291,9 +293,13 @@ const TextClassification::Texts& TextClassification::training_file() const {
     return training_file_;
 }
 
+const data::LabelledParts& TextClassification::held_out_parts() const {
+    if (parts_.training == nullptr) parts_ = training_file()->parts(own().validation_fraction, kSplitSeed);
+    return parts_;
+}
+
 TextClassification::Texts TextClassification::texts(data::Split split) const {
-    if (split == data::Split::train)
-        return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
+    if (split == data::Split::train) return holds_out() ? held_out_parts().training : training_file();
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
     if (!own().glue.empty() && (other_file || own().validation_file.empty())) {
         if (validation_file_ == nullptr)
@@ -307,7 +313,7 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
             validation_file_ = read(own().validation_file, data::GluePhase::evaluation, class_names());
         return validation_file_;
     }
-    return training_file()->parts(own().validation_fraction, kSplitSeed).validation;
+    return held_out_parts().validation;
 }
 
 std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
