@@ -243,10 +243,10 @@ evaluations and exports take from it. All options:
 
   cnntrain train --task text-classification --help
 
-Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones cost
-no padding in validation and inference, where a row of --seq-length tokens holds several texts, each
-of which sees itself alone; --packed does the same in training, whose batches then count rows.
---no-packed pads each text. There is no tagging of words. The file is tokenised in memory.
+Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones share
+rows of --seq-length tokens in validation and inference, so that little of a row is padding; each
+text sees itself alone, and --no-packed pads each instead. --packed does the same in training, whose
+batches then count rows. There is no tagging of words. The file is tokenised in memory.
 
 With --labels score, the label of a text is a number: the network has one output, its loss is the
 mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels

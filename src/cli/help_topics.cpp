@@ -576,6 +576,7 @@ Results or behaviour differ from the original programs in these points:
                    feature once, evaluates against --predict-file without a network, and makes the
                    features of its cache anew when a file or a setting differs. Its learning rate
                    follows the updates. Answers to questions whose context has no tokens are empty.
+                   Padding takes no place among the n best first and last tokens of a feature.
   GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
                    once, predicts with the weights that were evaluated, and computes the results in
                    eval_results.txt over the whole set, with Matthews correlation and F1. Its log

@@ -509,7 +509,8 @@ All options of BERT.
                                   (default 128 tokens)
     --packed [true|false]         Several texts in each row of S tokens instead of padding (default:
                                   on in validation and inference, off in training). Each text sees
-                                  itself alone; batches of a training are then rows.
+                                  itself alone; batches of a training then count rows, fewer by
+                                  default.
     --vocab-file PATH             Vocabulary of the WordPiece tokeniser: one word piece per line, or a
                                   tokenizer.json (default: the vocab.txt or tokenizer.json next to
                                   --init-checkpoint).

@@ -531,10 +531,10 @@ Each topic of help, and what is not one.
   
     cnntrain train --task text-classification --help
   
-  Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones cost
-  no padding in validation and inference, where a row of --seq-length tokens holds several texts, each
-  of which sees itself alone; --packed does the same in training, whose batches then count rows.
-  --no-packed pads each text. There is no tagging of words. The file is tokenised in memory.
+  Texts longer than --seq-length lose their last tokens; a line prints how many do. Short ones share
+  rows of --seq-length tokens in validation and inference, so that little of a row is padding; each
+  text sees itself alone, and --no-packed pads each instead. --packed does the same in training, whose
+  batches then count rows. There is no tagging of words. The file is tokenised in memory.
   
   With --labels score, the label of a text is a number: the network has one output, its loss is the
   mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
@@ -923,6 +923,7 @@ Each topic of help, and what is not one.
                      feature once, evaluates against --predict-file without a network, and makes the
                      features of its cache anew when a file or a setting differs. Its learning rate
                      follows the updates. Answers to questions whose context has no tokens are empty.
+                     Padding takes no place among the n best first and last tokens of a feature.
     GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
                      once, predicts with the weights that were evaluated, and computes the results in
                      eval_results.txt over the whole set, with Matthews correlation and F1. Its log

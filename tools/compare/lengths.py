@@ -54,11 +54,10 @@ def make_model(args):
         else:
             network = transformers.BertForSequenceClassification(transformers.BertConfig(num_labels=len(CLASSES)))
         network.save_pretrained(folder)
-        source = args.model or args.vocab_file.parent
-        names = ["tokenizer.json", "vocab.txt"] if args.model else [args.vocab_file.name]
-        found = next(name for name in names if (source / name).exists())
-        target = found if args.model else "vocab.txt"
-        (folder / target).write_bytes((source / found).read_bytes())
+        words = args.model / "tokenizer.json" if args.model else args.vocab_file
+        if not words.exists():
+            words = args.model / "vocab.txt"
+        (folder / ("tokenizer.json" if words.suffix == ".json" else "vocab.txt")).write_bytes(words.read_bytes())
         example = {name: torch.ones(2, 7, dtype=torch.int64)
                    for name in ("input_ids", "attention_mask", "token_type_ids")}
         axes = {name: {0: "texts", 1: "tokens"} for name in example} | {"logits": {0: "texts"}}
@@ -70,10 +69,8 @@ def make_model(args):
 
 def tokenised(folder, texts):
     """The ids of each text."""
-    files = {"tokenizer_file": str(folder / "tokenizer.json")} if (folder / "tokenizer.json").exists() else {
-        "vocab": str(folder / "vocab.txt")}
-    if "tokenizer_file" in files:
-        tokeniser = transformers.PreTrainedTokenizerFast(**files, unk_token="[UNK]")
+    if (folder / "tokenizer.json").exists():
+        tokeniser = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     else:
         tokeniser = transformers.BertTokenizer(str(folder / "vocab.txt"), do_lower_case=True)
     return [tokeniser(text, truncation=True, max_length=LENGTH)["input_ids"] for text in texts]

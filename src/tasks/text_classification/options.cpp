@@ -90,7 +90,7 @@ const OptionSet& text_options() {
                                packed_option(kTVE,
                                              "Several texts in each row of S tokens instead of padding (default: on "
                                              "in validation and inference, off in training). Each text sees itself "
-                                             "alone; batches of a training are then rows.")}}),
+                                             "alone; batches of a training then count rows, fewer by default.")}}),
         .micro_batch_size = 32,
         .splits_help = "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with "
                        "--pipeline. Functions: emb0, pos0, hid0, hid1, ..., glu0.",
