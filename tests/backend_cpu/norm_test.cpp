@@ -6,14 +6,17 @@ namespace cnntrain::cpu {
 namespace {
 
 struct Element {
-    std::int64_t n, c, index;
+    std::int64_t n, c, index, statistic;
 };
 
-std::vector<Element> elements_of(const Blocks& shape) {
+/// `groups`: 0 for batch norm.
+std::vector<Element> elements_of(const Blocks& shape, std::int64_t groups) {
     std::vector<Element> elements;
     for (std::int64_t i = 0; i < shape.elements(); ++i) {
         const std::int64_t slab = i / (shape.pixels * shape.lanes);
-        elements.push_back({slab / shape.blocks, slab % shape.blocks * shape.lanes + i % shape.lanes, i});
+        const std::int64_t n = slab / shape.blocks;
+        const std::int64_t c = slab % shape.blocks * shape.lanes + i % shape.lanes;
+        elements.push_back({n, c, i, groups == 0 ? c : n * groups + c / (shape.channels() / groups)});
     }
     return elements;
 }
@@ -24,16 +27,13 @@ struct Reference {
     std::int64_t groups;  // 0: batch norm
     double epsilon;
     std::vector<double> x = {}, gamma = {}, beta = {};
-    std::vector<Element> elements = elements_of(shape);
+    std::vector<Element> elements = elements_of(shape, groups);
 
     std::vector<double> mean = {}, variance = {}, y = {}, inverse_deviation = {};
     std::vector<double> dx = {}, dgamma = {}, dbeta = {};
 
-    std::int64_t statistic(const Element& e) const {
-        return groups == 0 ? e.c : e.n * groups + e.c / (shape.channels() / groups);
-    }
     double x_hat(const Element& e) const {
-        const std::size_t s = at(statistic(e));
+        const std::size_t s = at(e.statistic);
         return (x[at(e.index)] - mean[s]) * inverse_deviation[s];
     }
     double statistics() const { return static_cast<double>(groups == 0 ? shape.channels() : shape.n * groups); }
@@ -43,10 +43,10 @@ struct Reference {
         mean.assign(static_cast<std::size_t>(statistics()), 0.0);
         variance = mean;
         for (const Element& e : elements)
-            mean[at(statistic(e))] += x[at(e.index)] / elements_each();
+            mean[at(e.statistic)] += x[at(e.index)] / elements_each();
         for (const Element& e : elements) {
-            const double difference = x[at(e.index)] - mean[at(statistic(e))];
-            variance[at(statistic(e))] += difference * difference / elements_each();
+            const double difference = x[at(e.index)] - mean[at(e.statistic)];
+            variance[at(e.statistic)] += difference * difference / elements_each();
         }
     }
     void set_deviations() {
@@ -74,11 +74,11 @@ struct Reference {
             const double dy = masked_dy[at(e.index)];
             dgamma[at(e.c)] += dy * x_hat(e);
             dbeta[at(e.c)] += dy;
-            sum_1[at(statistic(e))] += gamma[at(e.c)] * dy;
-            sum_2[at(statistic(e))] += gamma[at(e.c)] * dy * x_hat(e);
+            sum_1[at(e.statistic)] += gamma[at(e.c)] * dy;
+            sum_2[at(e.statistic)] += gamma[at(e.c)] * dy * x_hat(e);
         }
         for (const Element& e : elements) {
-            const std::size_t s = at(statistic(e));
+            const std::size_t s = at(e.statistic);
             dx[at(e.index)] = (gamma[at(e.c)] * masked_dy[at(e.index)] - sum_1[s] / elements_each() -
                                x_hat(e) * sum_2[s] / elements_each()) *
                               inverse_deviation[s];

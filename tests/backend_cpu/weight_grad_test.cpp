@@ -66,20 +66,26 @@ std::vector<double> sums_of_products(const Case& c, const std::vector<T>& x, con
         return widened(from[at(blocks.offset(n, channel / blocks.lanes, pixel) + channel % blocks.lanes)]);
     };
     std::vector<double> dw(at(c.outputs * inputs * c.kernel_height * 3));
-    for (std::int64_t o = 0; o < c.outputs; ++o) {
-        for (std::int64_t i = 0; i < inputs; ++i) {
-            const std::int64_t group = o / outputs;
-            const std::int64_t block = (o / 16) * (inputs / 16) + i / 16;
-            for (std::int64_t tap = 0; tap < c.kernel_height * 3; ++tap) {
-                double& sum = dw[at(((block * c.kernel_height * 3 + tap) * 16 + o % 16) * 16 + i % 16)];
-                for (std::int64_t pixel = 0; pixel < c.n * shape.y.shape.pixels; ++pixel) {
-                    const std::int64_t n = pixel / shape.y.shape.pixels;
-                    const std::int64_t oh = pixel % shape.y.shape.pixels / shape.y.width;
-                    const std::int64_t ow = pixel % shape.y.width;
-                    const std::int64_t ih = oh * c.stride - c.top + tap / 3;
-                    const std::int64_t iw = ow * c.stride - c.left + tap % 3;
-                    if (ih < 0 || ih >= c.height || iw < 0 || iw >= c.width) continue;
-                    sum += value(shape.x, x, n, group * inputs + i, ih, iw) * value(shape.y, dy, n, o, oh, ow);
+    std::vector<double> from(at(c.inputs));
+    std::vector<double> of_results(at(c.outputs));
+    for (std::int64_t pixel = 0; pixel < c.n * shape.y.shape.pixels; ++pixel) {
+        const std::int64_t n = pixel / shape.y.shape.pixels;
+        const std::int64_t oh = pixel % shape.y.shape.pixels / shape.y.width;
+        const std::int64_t ow = pixel % shape.y.width;
+        for (std::int64_t o = 0; o < c.outputs; ++o)
+            of_results[at(o)] = value(shape.y, dy, n, o, oh, ow);
+        for (std::int64_t tap = 0; tap < c.kernel_height * 3; ++tap) {
+            const std::int64_t ih = oh * c.stride - c.top + tap / 3;
+            const std::int64_t iw = ow * c.stride - c.left + tap % 3;
+            if (ih < 0 || ih >= c.height || iw < 0 || iw >= c.width) continue;
+            for (std::int64_t i = 0; i < c.inputs; ++i)
+                from[at(i)] = value(shape.x, x, n, i, ih, iw);
+            for (std::int64_t o = 0; o < c.outputs; ++o) {
+                const double* const of_group = &from[at(o / outputs * inputs)];
+                for (std::int64_t i = 0; i < inputs; ++i) {
+                    const std::int64_t block = (o / 16) * (inputs / 16) + i / 16;
+                    dw[at(((block * c.kernel_height * 3 + tap) * 16 + o % 16) * 16 + i % 16)] +=
+                        of_group[i] * of_results[at(o)];
                 }
             }
         }

@@ -68,19 +68,22 @@ protected:
             const Blocks& blocks = picture.shape;
             return at(blocks.offset(n, channel / blocks.lanes, row * picture.width + column) + channel % blocks.lanes);
         };
+        std::vector<std::size_t> results(at(shape.outputs()));
         for (std::int64_t pixel = 0; pixel < shape.y.shape.n * shape.y.shape.pixels; ++pixel) {
             const std::int64_t n = pixel / shape.y.shape.pixels;
             const std::int64_t oh = pixel % shape.y.shape.pixels / shape.y.width;
             const std::int64_t ow = pixel % shape.y.width;
+            for (std::int64_t o = 0; o < shape.outputs(); ++o)
+                results[at(o)] = element(shape.y, n, o, oh, ow);
             for (std::int64_t tap = 0; tap < 9; ++tap) {
                 const std::int64_t ih = oh - shape.top + tap / 3;
                 const std::int64_t iw = ow - shape.left + tap % 3;
                 if (ih < 0 || ih >= shape.x.height || iw < 0 || iw >= shape.x.width) continue;
                 for (std::int64_t i = 0; i < shape.inputs(); ++i) {
-                    for (std::int64_t o = 0; o < shape.outputs(); ++o) {
-                        body(element(shape.x, n, i, ih, iw), at((tap * shape.inputs() + i) * shape.outputs() + o),
-                             element(shape.y, n, o, oh, ow));
-                    }
+                    const std::size_t x = element(shape.x, n, i, ih, iw);
+                    const std::size_t w = at((tap * shape.inputs() + i) * shape.outputs());
+                    for (std::size_t o = 0; o < results.size(); ++o)
+                        body(x, w + o, results[o]);
                 }
             }
         }

@@ -128,9 +128,10 @@ TEST_F(GlueFiles, BadRowsAreErrorsWithTheirLine) {
     EXPECT_THAT(refusal("rte", "index\ta\tb\tlabel\n0\ta\tb\tno\n"),
                 AllOf(HasSubstr("d/train.tsv:2"), HasSubstr("'not_entailment'"), HasSubstr("found 'no'")));
     const std::string header = "index\tsentence1\tsentence2\tscore\n";
-    for (const char* word : {"much", "", "nan", "inf", "1e99", "1,5"})
+    for (const char* word : {"much", "", "nan", "inf", "1e99", "1,5"}) {
         EXPECT_THAT(refusal("stsb", header + "0\ta\tb\t1\n1\ta\tb\t" + word + "\n"), HasSubstr("d/train.tsv:3"))
             << word;
+    }
     EXPECT_THAT(refusal("stsb", header + "0\ta\tb\tmuch\n"), HasSubstr("a number as the score, found 'much'"));
     EXPECT_THAT(refusal("stsb", "index\ta\tb\tscore\n0\ta\tb\t1\n"), HasSubstr("'sentence1'"));
     EXPECT_THAT(refusal("cola", ""), HasSubstr("empty"));

@@ -76,34 +76,42 @@ void Products::convolution(const std::string& /*node*/, const Array& x, const Ar
     const Shape& w = weight.shape;
     const Shape& out = result.shape;
     const std::int64_t group_outputs = w[0] / how.groups;
-    for (std::int64_t i = 0; i < std::ssize(result.reals); ++i) {
-        const std::int64_t column = i % out[3];
-        const std::int64_t row = i / out[3] % out[2];
-        const std::int64_t channel = i / (out[3] * out[2]) % out[1];
-        const std::int64_t sample = i / (out[3] * out[2] * out[1]);
-        double sum = bias != nullptr ? bias->reals[at(channel)] : 0;
-        for (std::int64_t k = 0; k < w[1] * w[2] * w[3]; ++k) {
-            const std::int64_t from = channel / group_outputs * w[1] + k / (w[2] * w[3]);
-            const std::int64_t y = row * how.stride + k / w[3] % w[2] - how.pads[0];
-            const std::int64_t z = column * how.stride + k % w[3] - how.pads[1];
-            if (y < 0 || y >= in[2] || z < 0 || z >= in[3]) continue;
-            sum += double{x.reals[at(((sample * in[1] + from) * in[2] + y) * in[3] + z)]} *
-                   double{weight.reals[at(channel * w[1] * w[2] * w[3] + k)]};
+    std::vector<double> sums(at(out[3]));
+    for (std::int64_t row = 0; row < out[0] * out[1] * out[2]; ++row) {
+        const std::int64_t channel = row / out[2] % out[1];
+        const std::int64_t sample = row / (out[2] * out[1]);
+        std::ranges::fill(sums, bias != nullptr ? bias->reals[at(channel)] : 0);
+        for (std::int64_t k = 0; k < w[1] * w[2]; ++k) {
+            const std::int64_t from = channel / group_outputs * w[1] + k / w[2];
+            const std::int64_t y = row % out[2] * how.stride + k % w[2] - how.pads[0];
+            if (y < 0 || y >= in[2]) continue;
+            const float* const line = &x.reals[at(((sample * in[1] + from) * in[2] + y) * in[3])];
+            const float* const factors = &weight.reals[at((channel * w[1] * w[2] + k) * w[3])];
+            for (std::int64_t i = 0; i < w[3]; ++i) {
+                const std::int64_t shift = i - how.pads[1];
+                for (std::int64_t c = 0; c < out[3]; ++c) {
+                    const std::int64_t z = c * how.stride + shift;
+                    if (z >= 0 && z < in[3]) sums[at(c)] += double{line[z]} * double{factors[i]};
+                }
+            }
         }
-        result.reals[at(i)] = static_cast<float>(sum);
+        std::ranges::transform(sums, &result.reals[at(row * out[3])],
+                               [](double sum) { return static_cast<float>(sum); });
     }
 }
 
 namespace {
 
 void multiply(const float* a, const float* b, float* c, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    std::vector<double> sums(at(columns));
     for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t k = 0; k < columns; ++k) {
-            double sum = 0;
-            for (std::int64_t i = 0; i < inner; ++i)
-                sum += double{a[r * inner + i]} * double{b[i * columns + k]};
-            c[r * columns + k] = static_cast<float>(sum);
+        std::ranges::fill(sums, 0);
+        for (std::int64_t i = 0; i < inner; ++i) {
+            const double factor = a[r * inner + i];
+            for (std::int64_t k = 0; k < columns; ++k)
+                sums[at(k)] += factor * double{b[i * columns + k]};
         }
+        std::ranges::transform(sums, c + r * columns, [](double sum) { return static_cast<float>(sum); });
     }
 }
 
