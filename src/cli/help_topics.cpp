@@ -579,8 +579,8 @@ Results or behaviour differ from the original programs in these points:
                    Padding takes no place among the n best first and last tokens of a feature.
   GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
                    once, predicts with the weights that were evaluated, and computes the results in
-                   eval_results.txt over the whole set, with Matthews correlation and F1. Its log
-                   lines of scores have no correlations.
+                   eval_results.txt over the whole set, with Matthews correlation, F1 and a table of
+                   labels and predictions. Its log lines of scores have no correlations.
   Unicode          dataset bert splits and strips characters by the Unicode version of the library
                    utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                    the original's Python did not know yet may become other tokens.

@@ -360,6 +360,7 @@ GLUE's tasks, scores and several labels.
   acc = N
   average_acc = N
   average_loss = N
+  confusion = N
   f1 = N
   loss = N
   macro_f1 = N

@@ -17,7 +17,7 @@ const Labels kTruth = {1, 0, 1, 1, 0, 0, 1, 0, 1, 1};
 const Labels kPredicted = {1, 0, 0, 1, 1, 0, 1, 0, 1, 0};
 
 TEST(Scores, OfTwoClasses) {
-    const std::vector<ClassCount> counts = count_classes(kTruth, kPredicted, 2);
+    const std::vector<ClassCount> counts = count_classes(count_confusion(kTruth, kPredicted, 2));
     EXPECT_EQ(counts[0].samples, 4);
     EXPECT_EQ(counts[0].correct, 3);
     EXPECT_EQ(counts[0].predicted, 5);
@@ -29,12 +29,13 @@ TEST(Scores, OfTwoClasses) {
 }
 
 TEST(Scores, OfOneClassOnlyAndOfNothing) {
-    EXPECT_EQ(matthews(count_classes(kTruth, Labels(kTruth.size(), 1), 2)), 0);
-    EXPECT_EQ(matthews(count_classes(Labels(kTruth.size(), 0), kTruth, 2)), 0);
-    EXPECT_EQ(f1(count_classes(Labels{0, 0}, Labels{0, 0}, 2)[1]), 0);
-    EXPECT_EQ(macro_f1(count_classes(Labels{0, 0}, Labels{0, 0}, 2)), 1) << "the other class is nowhere";
+    EXPECT_EQ(matthews(count_classes(count_confusion(kTruth, Labels(kTruth.size(), 1), 2))), 0);
+    EXPECT_EQ(matthews(count_classes(count_confusion(Labels(kTruth.size(), 0), kTruth, 2))), 0);
+    EXPECT_EQ(f1(count_classes(count_confusion(Labels{0, 0}, Labels{0, 0}, 2))[1]), 0);
+    EXPECT_EQ(macro_f1(count_classes(count_confusion(Labels{0, 0}, Labels{0, 0}, 2))), 1)
+        << "the other class is nowhere";
     for (const auto score : {accuracy, macro_f1, micro_f1, matthews})
-        EXPECT_EQ(score(count_classes(Labels{-1, 2}, Labels{0, 0}, 2)), 0);
+        EXPECT_EQ(score(count_classes(count_confusion(Labels{-1, 2}, Labels{0, 0}, 2))), 0);
 }
 
 /// R_K by its definition: the correlation of the one-hot vectors of labels and predictions.
@@ -57,7 +58,8 @@ TEST(Scores, MatthewsOfThreeClassesIsACorrelation) {
             sums[2] += other * other;
         }
     }
-    EXPECT_NEAR(matthews(count_classes(labels, predicted, 3)), sums[0] / std::sqrt(sums[1] * sums[2]), 1e-12);
+    EXPECT_NEAR(matthews(count_classes(count_confusion(labels, predicted, 3))), sums[0] / std::sqrt(sums[1] * sums[2]),
+                1e-12);
 }
 
 TEST(Scores, Correlations) {
@@ -86,6 +88,9 @@ TEST(Scores, ReportsAreSortedByKey) {
     const std::vector<std::string> predictions = {"0", "1", "1"};
     EXPECT_EQ(eval_results_text({{"loss", 0.25}, {"acc", 0.7}, {"average_loss", 1e-9}, {"pearson", 1}}, predictions),
               "acc = 0.7\naverage_loss = 1e-09\nloss = 0.25\npearson = 1\npreds = [0 1 1]\n");
+    const Confusion confusion = count_confusion(Labels{0, 0, 1, 2, 2, -1, 3}, Labels{0, 1, 1, 0, 2, 1, 1}, 3);
+    EXPECT_EQ(eval_results_text({{"acc", 0.6}}, predictions, confusion),
+              "acc = 0.6\nconfusion = [[1 1 0] [0 1 0] [1 0 1]]\npreds = [0 1 1]\n");
     EXPECT_EQ(predict_results_text(std::vector<std::string>{"neutral", "2.5"}),
               "index\tprediction\n0\tneutral\n1\t2.5\n");
 }

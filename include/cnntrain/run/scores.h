@@ -19,9 +19,11 @@ struct ClassCount {
     double predicted = 0;  // samples of any class that the network takes for this one
 };
 
-/// Counts by class; samples whose label is not in 0..classes-1 are left out.
-std::vector<ClassCount> count_classes(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
-                                      std::size_t classes);
+/// Samples by label and prediction; those whose label is not in 0..classes-1 are left out.
+using Confusion = std::vector<std::vector<std::int64_t>>;
+Confusion count_confusion(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
+                          std::size_t classes);
+std::vector<ClassCount> count_classes(const Confusion& confusion);
 
 /// Share of correct samples; 0 without samples.
 double accuracy(std::span<const ClassCount> classes);
@@ -49,8 +51,10 @@ struct LabelCounts {
 LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
                          std::size_t classes);
 
-/// eval_results.txt: "key = value" lines in alphabetical order, and `preds`, the predictions in brackets.
-std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions);
+/// eval_results.txt: "key = value" lines in alphabetical order; among them `preds`, the predictions in brackets, and
+/// `confusion`, a bracket of predictions for each label, unless there is none.
+std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions,
+                              const Confusion& confusion = {});
 /// predict_results.txt: a header and a numbered line for each prediction.
 std::string predict_results_text(std::span<const std::string> predictions);
 

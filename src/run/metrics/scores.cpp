@@ -46,18 +46,32 @@ std::string shortest(double value) {
     return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
 
+std::string in_brackets(const std::vector<std::string>& words) {
+    return "[" + cnntrain::joined(words, " ") + "]";
+}
+
 }  // namespace
 
-std::vector<ClassCount> count_classes(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
-                                      std::size_t classes) {
+Confusion count_confusion(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
+                          std::size_t classes) {
     CNNTRAIN_CHECK(labels.size() == predicted.size(), "each label has a prediction");
-    std::vector<ClassCount> counts(classes);
+    Confusion counts(classes, std::vector<std::int64_t>(classes));
     for (std::size_t i = 0; i < labels.size(); ++i) {
         if (labels[i] < 0 || static_cast<std::size_t>(labels[i]) >= classes) continue;
-        ClassCount& own = counts[static_cast<std::size_t>(labels[i])];
-        own.samples += 1;
-        counts.at(static_cast<std::size_t>(predicted[i])).predicted += 1;
-        if (labels[i] == predicted[i]) own.correct += 1;
+        ++counts[static_cast<std::size_t>(labels[i])].at(static_cast<std::size_t>(predicted[i]));
+    }
+    return counts;
+}
+
+std::vector<ClassCount> count_classes(const Confusion& confusion) {
+    std::vector<ClassCount> counts(confusion.size());
+    for (std::size_t label = 0; label < confusion.size(); ++label) {
+        for (std::size_t other = 0; other < confusion.size(); ++other) {
+            const auto samples = static_cast<double>(confusion[label][other]);
+            counts[label].samples += samples;
+            counts[other].predicted += samples;
+            if (label == other) counts[label].correct += samples;
+        }
     }
     return counts;
 }
@@ -145,9 +159,16 @@ LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const s
     return counts;
 }
 
-std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions) {
-    std::map<std::string, std::string> lines = {
-        {"preds", "[" + cnntrain::joined({predictions.begin(), predictions.end()}, " ") + "]"}};
+std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions,
+                              const Confusion& confusion) {
+    std::map<std::string, std::string> lines = {{"preds", in_brackets({predictions.begin(), predictions.end()})}};
+    std::vector<std::string> rows;
+    for (const std::vector<std::int64_t>& row : confusion) {
+        std::vector<std::string> numbers(row.size());
+        std::ranges::transform(row, numbers.begin(), [](std::int64_t count) { return std::to_string(count); });
+        rows.push_back(in_brackets(numbers));
+    }
+    if (!rows.empty()) lines["confusion"] = in_brackets(rows);
     for (const auto& [key, value] : values)
         lines[key] = shortest(value);
     std::string text;

@@ -97,7 +97,14 @@ private:
     /// The logits of a text of the validation split, or of those that are asked.
     std::span<const float> logits_of(std::int64_t text, const run::RowOutputs& logits) const;
     std::vector<std::string> predictions(const run::RowOutputs& logits, std::int64_t texts) const;
-    std::map<std::string, double> values(const run::RowOutputs& logits) const;
+    struct Judged {
+        std::vector<std::int32_t> labels;  // of classes, or several a text
+        std::vector<std::int32_t> predicted;
+        std::vector<double> scores;
+        std::vector<double> answers;
+    };
+    Judged judged(const run::RowOutputs& logits) const;
+    std::map<std::string, double> values(const Judged& all) const;
     bool holds_out() const;
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
@@ -457,33 +464,39 @@ std::vector<std::string> TextClassification::predictions(const run::RowOutputs& 
     return all;
 }
 
-/// The results of the validation split that are no sums over texts.
-std::map<std::string, double> TextClassification::values(const run::RowOutputs& logits) const {
+/// The labels of the validation split and what the logits say.
+TextClassification::Judged TextClassification::judged(const run::RowOutputs& logits) const {
     const Texts labelled = texts(data::Split::validation);
-    std::vector<std::int32_t> labels;
-    std::vector<std::int32_t> predicted;
-    std::vector<double> scores;
-    std::vector<double> answers;
+    Judged all;
     for (std::int64_t i = 0; i < labelled->size(); ++i) {
         const std::span<const float> own = logits_of(i, logits);
         const std::vector<double> label = labelled->labels_of(i);
         if (kind() == nn::LabelKind::score) {
-            scores.push_back(label[0]);
-            answers.push_back(own[0]);
+            all.scores.push_back(label[0]);
+            all.answers.push_back(own[0]);
             continue;
         }
         for (const double one : label)
-            labels.push_back(static_cast<std::int32_t>(one));
-        if (kind() == nn::LabelKind::single) predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
-        if (kind() == nn::LabelKind::several)
-            std::ranges::transform(own, std::back_inserter(predicted), [](float logit) { return logit > 0 ? 1 : 0; });
+            all.labels.push_back(static_cast<std::int32_t>(one));
+        if (kind() == nn::LabelKind::single) all.predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
+        if (kind() == nn::LabelKind::several) {
+            std::ranges::transform(own, std::back_inserter(all.predicted),
+                                   [](float logit) { return logit > 0 ? 1 : 0; });
+        }
     }
+    return all;
+}
+
+/// The results that are no sums over texts.
+std::map<std::string, double> TextClassification::values(const Judged& all) const {
     const auto classes = static_cast<std::size_t>(outputs());
     switch (kind()) {
         case nn::LabelKind::score:
-            return {{kPearson, metrics::pearson(scores, answers)}, {kSpearman, metrics::spearman(scores, answers)}};
+            return {{kPearson, metrics::pearson(all.scores, all.answers)},
+                    {kSpearman, metrics::spearman(all.scores, all.answers)}};
         case nn::LabelKind::single: {
-            const std::vector<metrics::ClassCount> counts = metrics::count_classes(labels, predicted, classes);
+            const std::vector<metrics::ClassCount> counts =
+                metrics::count_classes(metrics::count_confusion(all.labels, all.predicted, classes));
             return {{kMatthews, metrics::matthews(counts)},
                     {kF1, classes == 2 ? metrics::f1(counts[1]) : 0},
                     {kMacroF1, metrics::macro_f1(counts)}};
@@ -491,15 +504,16 @@ std::map<std::string, double> TextClassification::values(const run::RowOutputs& 
         case nn::LabelKind::several:
             break;
     }
-    const metrics::LabelCounts counts = metrics::count_labels(labels, predicted, classes);
+    const metrics::LabelCounts counts = metrics::count_labels(all.labels, all.predicted, classes);
     return {{kExact, counts.exact / counts.samples},
             {kMicroF1, metrics::micro_f1(counts.labels)},
             {kMacroF1, metrics::macro_f1(counts.labels)}};
 }
 
 run::Scored TextClassification::scores(const run::RowOutputs& logits, const metrics::Sums& sums) const {
+    const Judged judgement = judged(logits);
     run::Scored scored;
-    scored.values = values(logits);
+    scored.values = values(judgement);
     if (own().glue.empty()) return scored;
     const std::int64_t count = texts(data::Split::validation)->size();
     std::map<std::string, double> all = scored.values;
@@ -512,7 +526,10 @@ run::Scored TextClassification::scores(const run::RowOutputs& logits, const metr
     for (const char* name : {"acc", "loss", kPearson, kSpearman}) {
         if (all.contains(name)) all[std::string("average_") + name] = all[name];
     }
-    scored.files = {{"eval_results.txt", metrics::eval_results_text(all, predictions(logits, count))}};
+    metrics::Confusion confusion;
+    if (kind() == nn::LabelKind::single)
+        confusion = metrics::count_confusion(judgement.labels, judgement.predicted, class_names().size());
+    scored.files = {{"eval_results.txt", metrics::eval_results_text(all, predictions(logits, count), confusion)}};
     return scored;
 }
 
