@@ -50,7 +50,8 @@ TEST(Pattern, NamesAMistake) {
              {"a", "has 0"},
              {"(a{1001})", "RE2"},
              {"*(a)", "RE2"}}) {
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { Pattern pattern(regexp); }), HasSubstr(message)) << regexp;
+        const std::string& tried = regexp;  // clang 14 captures no structured binding
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { Pattern pattern(tried); }), HasSubstr(message)) << regexp;
     }
 }
 

@@ -17,7 +17,7 @@ struct Acts {
     std::string_view with = {};  // what else it needs
 };
 
-constexpr std::string_view kNever = "";
+constexpr std::string_view kNever;
 
 // clang-format off
 constexpr Acts kActs[] = {

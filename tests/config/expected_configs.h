@@ -30,8 +30,8 @@ inline const std::vector<ExpectedConfig>& expected_configs() {
          "standard_imagenet: true", "max_cross_replica_buffer_size: 52428800", "gather_conv_output: false",
          "logs_per_epoch: 5", "fused_preprocessing: true"}},
         {"resnet50_mlperf_pod16_bs20", "resnet50_mlperf_pod16", {"micro_batch_size: 20",
-         "pipeline_splits: [stage1/unit1/relu, stage1/unit3/relu, stage2/unit1/relu, stage2/unit3/relu, "
-         "stage3/unit1/relu, stage3/unit4/relu]", "gradient_accumulation_count: 6",
+         ("pipeline_splits: [stage1/unit1/relu, stage1/unit3/relu, stage2/unit1/relu, stage2/unit3/relu, "
+         "stage3/unit1/relu, stage3/unit4/relu]"), "gradient_accumulation_count: 6",
          "available_memory_proportion: [0.15]", "abs_learning_rate: 3.824", "epochs: 40",
          "gather_conv_output: true"}},
         {"resnet50_mlperf_pod64_bs20", "resnet50_mlperf_pod16_bs20", {"replicas: 64",
@@ -100,13 +100,13 @@ inline const std::vector<ExpectedConfig>& expected_configs() {
          "max_cross_replica_buffer_size: 38934496", "stable_norm: false", "force_unstable_norm: true",
          "gcl_max_broadcast_size: 100000", "min_remote_tensor_size: 65536", "max_reduce_many_buffer_size: 1000000000",
          "pipeline_schedule: Sequential",
-         "pipeline_splits: [block0, block2a, block2a/b, block2b, block2c, block2d, block3a, block3c, block4a, "
-         "block4c, block5a, block5d, block6a, block6e]"}},
+         ("pipeline_splits: [block0, block2a, block2a/b, block2b, block2c, block2d, block3a, block3c, block4a, "
+         "block4c, block5a, block5d, block6a, block6e]")}},
         {"efficientnet_b4_g1_with_batch_norm_16ipus", "efficientnet_b4_g16_large_batch_size_high_throughput",
          {"data_dir: ./datasets", "available_memory_proportion: [0.15]", "pipeline_schedule: Sequential",
          "disable_variable_offloading: false", "shards: 1", "replicas: 16",
-         "pipeline_splits: [block0, block2a, block2a/b, block2b, block2c, block2d, block3a, block3c, block4a, "
-         "block4c, block5a, block5d, block6a, block6e]", "group_dim: 1", "expand_ratio: 6", "micro_batch_size: 6",
+         ("pipeline_splits: [block0, block2a, block2a/b, block2b, block2c, block2d, block3a, block3c, block4a, "
+         "block4c, block5a, block5d, block6a, block6e]"), "group_dim: 1", "expand_ratio: 6", "micro_batch_size: 6",
          "base_learning_rate_exponent: -10", "executable_cache_path: ./poplar_executable_cache",
          "gather_conv_output: true", "fused_preprocessing: true", "normalise_input: true", "batch_norm: true",
          "force_weight_to_fp32: [batch_norm/moving_variance]", "only_use_slic_vmac_16: true",

@@ -53,8 +53,8 @@ const std::vector<std::string>& documented_lines() {
         "0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c "
         "block4c block6a --pipeline --gradient-accumulation-count=160 --no-validation --epochs 2",
         "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10",
-        "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 "
-        "--synthetic-data --repeat 10 --batch-norm --enable-half-partials",
+        ("validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 "
+         "--synthetic-data --repeat 10 --batch-norm --enable-half-partials"),
         "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 1 "
         "--synthetic-data --repeat 10 --batch-norm --enable-half-partials",
         "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 "

@@ -177,9 +177,10 @@ public:
     data::Batch next() override {
         const data::Batch sequences = source_.next();
         std::vector<data::RowShare> shares;
-        for (std::size_t n = 0; n < kBatch; ++n)
+        for (std::size_t n = 0; n < kBatch; ++n) {
             shares.push_back({std::ranges::count(of<std::int32_t>(sequences, 6, n), 1),
                               std::ranges::count(of<float>(sequences, 4, n), 1.0F), 1});
+        }
         const data::Packing packing = data::pack(shares, data::room_of_row(packed_rows()));
         EXPECT_LE(packing.rows(), kRows);
         spans_.clear();

@@ -161,9 +161,10 @@ template <typename Read> void expect_golden_gradients(const Layer& layer, double
 
 void expect_golden(const Layer& layer) {
     const std::vector<RefTensor> values = layer.computed();
-    for (const auto& [block, want] : golden_layer()["after"].items())
+    for (const auto& [block, want] : golden_layer()["after"].items()) {
         expect_golden_block(values[static_cast<std::size_t>(layer.value("layer/" + block + "/sum").index)].values, want,
                             1e-9);
+    }
     // The other implementation's gradients are central differences.
     expect_golden_gradients(layer, 1e-8, [&](const std::string& name, std::int64_t i) {
         const ValueId gradient = layer.gradients.of.at(layer.net.find(name).value());
@@ -205,9 +206,10 @@ void expect_golden_on_cpu(Layer layer) {
     request.fields = source.fields();
     const auto cpu = backend::make_cpu_backend();
     const auto executable = cpu->compile(request);
-    for (const ValueId id : layer.parameters())
+    for (const ValueId id : layer.parameters()) {
         executable->load(layer.net.value(id).name,
                          as_tensor(layer.net.desc(id), layer.starts.at(layer.net.value(id).name)));
+    }
     executable->train_step(source, {});
     for (const auto& [block, want] : golden_layer()["after"].items())
         expect_golden_block(as_doubles(executable->output(block)), want, 1e-5);

@@ -146,16 +146,16 @@ std::string original_text(std::string_view predicted, std::string_view original,
     const std::vector<CodePoint> wanted = code_points(predicted);
     const std::vector<CodePoint> words = code_points(basic_words(original, lower_case));
     const std::vector<CodePoint> characters = code_points(original);
-    const auto found = std::ranges::search(words, wanted);
-    if (wanted.empty() || found.empty()) return std::string(original);
+    const auto found = std::search(words.begin(), words.end(), wanted.begin(), wanted.end());
+    if (wanted.empty() || found == words.end()) return std::string(original);
     const std::vector<std::size_t> in_words = places_of_letters(words);
     const std::vector<std::size_t> in_original = places_of_letters(characters);
     const auto number = [&](auto at) {  // among the letters; their count for a blank
         return static_cast<std::size_t>(std::ranges::find(in_words, static_cast<std::size_t>(at - words.begin())) -
                                         in_words.begin());
     };
-    const std::size_t first = number(found.begin());
-    const std::size_t last = number(found.end() - 1);
+    const std::size_t first = number(found);
+    const std::size_t last = number(found + std::ssize(wanted) - 1);
     const std::size_t count = in_original.size();
     if (in_words.size() != count || first >= count || last >= count) return std::string(original);
     return utf8(std::span(characters).subspan(in_original[first], in_original[last] + 1 - in_original[first]));

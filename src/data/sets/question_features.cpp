@@ -59,7 +59,7 @@ public:
             const QuestionContext& context = *question.context;
             bytes += sizeof question + question.text.capacity() + question.tokens.capacity() * sizeof(TokenId);
             if (&context != std::exchange(counted, &context)) {
-                bytes += context.text.capacity() + context.words.capacity() * sizeof context.words[0] +
+                bytes += context.text.capacity() + context.words.capacity() * sizeof(std::string_view) +
                          3 * context.tokens.capacity() * sizeof(TokenId);
             }
         }

@@ -232,9 +232,9 @@ public:
         std::vector<TokenId> wanted;
         append(tokeniser, question.answers[0], wanted);
         const auto words = std::span(context.tokens).subspan(begin, end - begin);
-        const auto found = std::ranges::search(words, wanted);
-        const bool improves = !wanted.empty() && !found.empty();
-        question.first_token = static_cast<std::int64_t>(begin) + (improves ? found.begin() - words.begin() : 0);
+        const auto found = std::search(words.begin(), words.end(), wanted.begin(), wanted.end());
+        const bool improves = !wanted.empty() && found != words.end();
+        question.first_token = static_cast<std::int64_t>(begin) + (improves ? found - words.begin() : 0);
         question.last_token =
             improves ? question.first_token + std::ssize(wanted) - 1 : static_cast<std::int64_t>(end) - 1;
     }
@@ -314,9 +314,10 @@ void make_features(QuestionSet& set) {
 void check_question_settings(const QuestionSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     const auto check = [&](std::int64_t value, std::int64_t least, const char* option) {
-        if (value < least)
+        if (value < least) {
             refuse(std::string(option) + " is " + std::to_string(value) + ", not " + std::to_string(least) +
                    " or more");
+        }
     };
     if (settings.file.empty() && settings.generated < 1)
         refuse("there is no file of questions; give --train-file or --predict-file");
@@ -330,8 +331,11 @@ std::span<std::int32_t> int_values(std::span<std::byte> field) {
     return {reinterpret_cast<std::int32_t*>(field.data()), field.size() / sizeof(std::int32_t)};
 }
 
-/// Numbers of the fields. The last one exists in training only.
-enum QuestionField : std::uint8_t { kTokenIds, kTokenSegments, kTokenMask, kPositions };
+// Numbers of the fields.
+constexpr std::size_t kTokenIds = 0;
+constexpr std::size_t kTokenSegments = 1;
+constexpr std::size_t kTokenMask = 2;
+constexpr std::size_t kPositions = 3;  // in training only
 
 }  // namespace
 
@@ -363,8 +367,8 @@ void QuestionSet::store(std::size_t number, SampleView out) const {
     const Question& question = questions[feature.question];
     const std::size_t window = window_position(feature);
     const std::size_t end = window + feature.length + 1;
-    for (std::size_t field = 0; field < out.size(); ++field)
-        std::ranges::fill(int_values(out[field]), 0);
+    for (const std::span<std::byte> field : out)
+        std::ranges::fill(int_values(field), 0);
     const std::span<std::int32_t> ids = int_values(out[kTokenIds]);
     ids[0] = static_cast<std::int32_t>(beginning);
     std::ranges::copy(question.tokens, ids.begin() + 1);

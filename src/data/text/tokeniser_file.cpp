@@ -136,7 +136,7 @@ private:
         const json list = document_.value("added_tokens", json::array());
         std::ranges::copy_if(list, std::back_inserter(tokens), [](const json& token) {
             return token.is_object() && token.contains("content") && token["content"].is_string() &&
-                   token["content"] != "";
+                   !token["content"].get_ref<const std::string&>().empty();
         });
         return tokens;
     }
