@@ -48,7 +48,7 @@ bool only_measures(const options::ParseResult& arguments) {
 
 /// Parses the line for its processes. Those that train together share each update. Those that validate share the
 /// samples, except under plain mpirun if they only measure. Inference has no shared work: several processes may only
-/// measure, otherwise Error(usage).
+/// measure, under poprun for one result; otherwise Error(usage).
 options::ParseResult parsed(options::Command command, const Invocation& invocation, const comm::Launched& launched) {
     using options::Command;
     options::Environment environment = options::process_environment();
@@ -60,7 +60,8 @@ options::ParseResult parsed(options::Command command, const Invocation& invocati
     const bool shares_validation = command == Command::validation && launched.popdist;
     if (command != Command::inference && (command != Command::validation || shares_validation)) return parse(true);
     options::ParseResult arguments = parse(false);
-    if (!several || arguments.wants_help || arguments.wants_print_config || only_measures(arguments)) return arguments;
+    if (!several || arguments.wants_help || arguments.wants_print_config) return arguments;
+    if (only_measures(arguments)) return launched.popdist ? parse(true) : std::move(arguments);
     if (command == Command::validation) return parse(true);
     refuse_processes(*launched.world, invocation);
 }

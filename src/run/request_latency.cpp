@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <latch>
@@ -22,11 +23,13 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/monitor.h"
+#include "run/ranks.h"
 #include "run/reports/run_report.h"
 #include "run/run_files.h"
 
@@ -338,7 +341,7 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
             {{{"the compiled model", path}, settings.main.force_recompile, "--force-recompile", is_compiled_model}});
     }
 
-    const RunFolder folder = results_folder(task, arguments, host.command_line, files);
+    const RunFolder folder = results_folder_of_all(task, arguments, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (only_input) {
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
@@ -369,13 +372,19 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
         observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
+    comm::Communicator& ranks = *host.communicator;
+    ranks.barrier("requests");
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
-        if (measured.stopped) {
+        metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
+        const double counts[] = {static_cast<double>(result.num_processed_samples), result.samples_per_second};
+        const comm::AgreedStatus all = comm::agree(ranks, {.stop = measured.stopped}, counts);
+        if (all.any.stop) {
             observers.on(metrics::Result{"Inference stopped by a signal."});
             return kInterruptedExitCode;
         }
-        const metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
+        result.num_processed_samples = std::llround(all.sums[0]);
+        result.samples_per_second = all.sums[1];
         observers.on(metrics::Line{metrics::printed(result.latencies), metrics::Line::To::console});
         observers.on(metrics::Row{reported(task, result)});
     }

@@ -19,7 +19,8 @@ namespace cnntrain::run {
 
 /// `--num-inference-thread` threads send `--iterations` batches each, one at a time, and wait for each result. Every
 /// thread has its own executable with its share of the compute threads; all with as many threads read the same weights.
-/// Batches are prepared outside the measured times. Prints throughput and latencies, `--repeat` times.
+/// Batches are prepared outside the measured times. Prints throughput and latencies, `--repeat` times; with several
+/// ranks, the throughput of all and the latencies of the first.
 int measure_requests(const TaskRow& row, const options::ParseResult& arguments, const Host& host);
 
 // The compiled model: a file that lets a later inference run start without the checkpoint.

@@ -204,6 +204,21 @@ TEST(Poprun, AProfileCountsTheSamplesOfOneInstance) {
     EXPECT_THAT(outcome.text, HasSubstr("2 steps of 4 images"));
 }
 
+TEST(Poprun, RequestsOfAllInstancesHaveOneResult) {
+    const test::TemporaryFolder folder;
+    const Outcome outcome = script("cd " + (folder / "") + " && poprun " + sized(2, 2) + CNNTRAIN_PROGRAM +
+                                   " inference --dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 "
+                                   "--threads 1 --iterations 3 --repeat 2 --logs-path run");
+    EXPECT_EQ(outcome.exit_code, 0);
+    const std::regex result("Validation top-1 accuracy");
+    EXPECT_EQ(std::distance(std::sregex_iterator(outcome.text.begin(), outcome.text.end(), result), {}), 2);
+    const std::vector<std::string> rows = sorted_lines(data::read_file(folder / "run/validation.csv"));
+    ASSERT_EQ(rows.size(), 3U);
+    constexpr const char* kSamplesOfBoth = ",24,";
+    EXPECT_THAT(rows[1], HasSubstr(kSamplesOfBoth));
+    EXPECT_THAT(rows[2], HasSubstr(kSamplesOfBoth));
+}
+
 TEST(Poprun, InstancesTakeTheirCores) {
     const auto lines = [](const std::string& options) {
         return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " train --dataset no-such").text;
