@@ -224,7 +224,7 @@ def compare_questions(args):
         folder = args.work / f"questions-{seed}"
         run_program([
             args.cnntrain, "train", "--task", "question-answering", "--data-dir", args.work / "train.json",
-            "--init-checkpoint", args.folder / "model.safetensors", "--seq-length", 384, "--precision", 32, "--seed",
+            "--init-checkpoint", args.folder / "model.safetensors", "--seq-length", 256, "--precision", 32, "--seed",
             seed, "--logs-path", folder, "--overwrite", "--threads", args.threads])
         text = run_program([args.cnntrain, "inference", "--restore-path", folder, "--data-dir", args.work / "test.json",
                             "--no-logs", "--threads", args.threads])
