@@ -59,10 +59,11 @@ void write_text(FileSystem& files, const std::string& path, std::string_view tex
 
 std::string cannot_write(const std::string& path, int error) {
     std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
-    if (error == ENOSPC || error == EDQUOT)
+    if (error == ENOSPC || error == EDQUOT) {
         text +=
             "; a previous file of this name is untouched; free some space, then run the line again (a run: cnntrain "
             "restore)";
+    }
     return text;
 }
 

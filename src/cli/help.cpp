@@ -120,7 +120,7 @@ std::vector<FoundOption> options_with(const std::string& wanted, const std::vect
             }
         }
     }
-    std::ranges::stable_partition(found, &FoundOption::by_name);
+    std::stable_partition(found.begin(), found.end(), [](const FoundOption& option) { return option.by_name; });
     return found;
 }
 

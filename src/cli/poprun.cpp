@@ -254,9 +254,10 @@ double parse_bandwidth(std::string_view text, std::string_view flag) {
 double parse_share(std::string_view text, std::string_view flag) {
     static constexpr Unit kUnits[] = {{"", 1}, {"%", 1e-2}};
     const std::optional<double> share = quantity(trimmed(text), kUnits);
-    if (!share || *share < 0 || *share > 1)
+    if (!share || *share < 0 || *share > 1) {
         refuse_line(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) +
                     "'");
+    }
     return *share;
 }
 

@@ -319,10 +319,11 @@ std::string run(const Words& line) {
 
 std::string shown(const Words& line) {
     std::string text;
-    for (const std::string& word : line)
+    for (const std::string& word : line) {
         text += " '" +
                 (word.size() > 200 ? word.substr(0, 60) + "...(" + std::to_string(word.size()) + " letters)" : word) +
                 "'";
+    }
     return text;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 namespace cnntrain::nn {
 namespace {
@@ -16,7 +17,7 @@ graph::Value variable(const std::string& name, Shape shape, graph::Initialiser i
     value.desc = {type, std::move(shape)};
     value.role = graph::Role::parameter;
     value.name = name;
-    value.initialiser = initialiser;
+    value.initialiser = std::move(initialiser);
     return value;
 }
 

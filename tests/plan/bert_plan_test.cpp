@@ -165,9 +165,10 @@ void expect_predicted(const std::string& line) {
 TEST(BertPlan, MemoryIsThatOfTheCompiledStages) {
     for (const std::string schedule : {"Grouped", "Interleaved", "Sequential"}) {
         for (const std::string kept : {"--precision 32", "--precision 16", "--precision 16 --enable-recomputation"}) {
-            for (const std::string lanes : {"1", "2"})
+            for (const std::string lanes : {"1", "2"}) {
                 expect_predicted(kTiny + kThreeStages + "--pipeline-schedule " + schedule + " --lanes " + lanes + " " +
                                  kept);
+            }
         }
     }
     expect_predicted(kTiny + kThreeStages + "--groupbert --no-static-mask");

@@ -176,9 +176,10 @@ TEST(PipelineTime, IsNoLessThanWhatTheBusiestLaneHasToDo) {
         const schedule::Placement plan{made.micro_batches, made.pipeline.stages, made.pipeline.schedule, 1, made.lanes};
         const UpdateTime time = update_time(plan, made.times, made.lane_of);
         std::vector<double> load(static_cast<std::size_t>(made.lanes));
-        for (std::size_t stage = 0; stage < made.times.size(); ++stage)
+        for (std::size_t stage = 0; stage < made.times.size(); ++stage) {
             load[static_cast<std::size_t>(made.lane_of[stage])] +=
                 made.times[stage].total() * static_cast<double>(made.micro_batches);
+        }
         for (std::size_t lane = 0; lane < load.size(); ++lane)
             EXPECT_NEAR(time.busy[lane] * time.total_ms, load[lane], 1e-9 * time.total_ms);
         EXPECT_GE(time.total_ms, *std::ranges::max_element(load) * (1 - 1e-12));

@@ -23,9 +23,10 @@ TEST_P(PlannedMemory, IsThatOfTheCompiledStages) {
             for (const std::string lanes : {"1", "2"}) {
                 for (const std::string kept :
                      {"--precision 32.32", "--precision 16.16", "--precision 16.32 --group-norm --enable-recomputation",
-                      "--precision 32.32 --batch-norm --enable-recomputation"})
+                      "--precision 32.32 --batch-norm --enable-recomputation"}) {
                     expect_predicted(common + kept + " --pipeline --pipeline-splits " + splits +
                                      " --pipeline-schedule " + schedule + " --threads 2 --lanes " + lanes);
+                }
             }
         }
     }

@@ -258,9 +258,10 @@ TEST(Weights, AreGroupedByTheirNames) {
         saved.tensors.emplace(name, std::move(tensor));
     };
     for (int layer = 0; layer < 30; ++layer) {
-        for (const std::string part : {"a", "b"})
+        for (const std::string part : {"a", "b"}) {
             add("all/stage" + std::to_string(layer % 12) + "/layer" + std::to_string(layer) + part + "/kernel", {4, 8},
                 layer % 12);
+        }
     }
     add("all/stage1/layer1a/kernel/Momentum", {4, 8}, 77);
     add("all/stage1/layer1a/bias", {8}, 77);

@@ -218,9 +218,10 @@ std::vector<std::string> drawn(const Pipeline& pipeline, std::int64_t micro_batc
     std::vector<std::string> rows(static_cast<std::size_t>(pipeline.stages));
     for (std::int64_t tick = 0; tick < tick_count(pipeline, micro_batches); ++tick) {
         std::vector<std::string> cells(rows.size());
-        for (const StageWork& work : work_at(pipeline, micro_batches, tick))
+        for (const StageWork& work : work_at(pipeline, micro_batches, tick)) {
             cells[static_cast<std::size_t>(work.stage)] +=
                 (work.backward ? "B" : "F") + std::to_string(work.micro_batch);
+        }
         for (std::size_t i = 0; i < rows.size(); ++i)
             rows[i] += (tick == 0 ? "" : " ") + (cells[i].empty() ? "." : cells[i]);
     }

@@ -50,9 +50,10 @@ TEST_F(QuestionAnswering, TrainsWithoutValidationAndAnswers) {
 
 TEST_F(QuestionAnswering, FeaturesThatShareRowsAreAnsweredAsPaddedOnes) {
     run(Command::train, kNet + kQuestions + "--logs-path @run");
-    for (const std::string packed : {"--packed", "--no-packed"})
+    for (const std::string packed : {"--packed", "--no-packed"}) {
         run(Command::inference, "--restore-path @run --seq-length 32 --doc-stride 2 --logs-path @" + packed + " " +
                                     packed + " " + kQuestions);
+    }
     EXPECT_EQ(folder_.read("--packed/predictions.json"), folder_.read("--no-packed/predictions.json"));
 }
 

@@ -228,9 +228,10 @@ TEST(Products, AreThoseOfPlainLoops) {
             }
             for (std::int64_t k = 0; k < width; ++k) {
                 double expected = b[static_cast<std::size_t>(c * width + k)];
-                for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t r = 0; r < rows; ++r) {
                     expected += double{dots[static_cast<std::size_t>(r * columns + c)]} *
                                 a[static_cast<std::size_t>(r * width + k)];
+                }
                 EXPECT_NEAR(sums[static_cast<std::size_t>(c * width + k)], expected, 1e-4);
             }
         }

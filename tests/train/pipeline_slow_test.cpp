@@ -10,7 +10,7 @@ struct Network {
     const StagedNet& net;
     std::string options;
 };
-void PrintTo(const Network& network, std::ostream* out) {
+void PrintTo(const Network& network, std::ostream* out) {  // NOLINT(readability-identifier-naming)
     *out << network.net.options << network.options;
 }
 

@@ -40,8 +40,8 @@ TEST(Description, IsTheReportOfTheCompiledProgram) {
     for (const std::string line :
          {"", "--precision 32.32 --micro-batch-size 3", "--gradient-accumulation-count 8 --lanes 2",
           "--pipeline --shards 2 --pipeline-splits stage2/unit1/relu --gradient-accumulation-count 8",
-          "--pipeline --shards 2 --pipeline-splits stage2/unit1/relu --gradient-accumulation-count 8 "
-          "--pipeline-schedule Sequential --enable-recomputation"}) {
+          ("--pipeline --shards 2 --pipeline-splits stage2/unit1/relu --gradient-accumulation-count 8 "
+           "--pipeline-schedule Sequential --enable-recomputation")}) {
         const Reports reports(line);
         EXPECT_EQ(reports.described.arena_bytes, reports.run.arena_bytes) << line;
         EXPECT_EQ(reports.described.parameter_bytes, reports.run.parameter_bytes) << line;

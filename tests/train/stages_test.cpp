@@ -26,14 +26,14 @@ struct Network {
 };
 
 const std::vector<Network>& networks() {
-    static const std::vector<Network> kNetworks = {
+    static const std::vector<Network> all = {
         {"ResNetBatchNorm", "--batch-norm", {"stage1/unit1"}, {"stage1/unit1/relu", "stage2/unit1", "fc1"}},
         {"ResNetGroupNorm",
          "--group-norm --groups 4",
          {"stage2/unit1/relu"},
          {"stage0", "stage1/unit1", "stage2/unit1"}},
     };
-    return kNetworks;
+    return all;
 }
 
 std::string text(const Division& division) {

@@ -61,7 +61,7 @@ constexpr auto sigmoid = [](float x) {
 WordLoop float_unary(UnaryOpType op) {
     using T = float;
     using enum UnaryOpType;
-    static const Loops<UnaryOpType> kLoops{
+    static const Loops<UnaryOpType> loops{
         {ABSOLUTE, loop1<T>([](T x) { return std::fabs(x); })},
         {ASIN, loop1<T>([](T x) { return std::asin(x); })},
         {CBRT, loop1<T>([](T x) { return std::cbrt(x); })},
@@ -93,12 +93,12 @@ WordLoop float_unary(UnaryOpType op) {
         {TANH, loop1<T>([](T x) { return std::tanh(x); })},
         {TRUNC, loop1<T>([](T x) { return std::trunc(x); })},
     };
-    return find(kLoops, op);
+    return find(loops, op);
 }
 
 template <class T> WordLoop integer_unary(UnaryOpType op) {
     using enum UnaryOpType;
-    static const Loops<UnaryOpType> kLoops{
+    static const Loops<UnaryOpType> loops{
         {ABSOLUTE, loop1<T>([](T x) { return x < T{} ? static_cast<T>(0u - static_cast<std::uint32_t>(x)) : x; })},
         {BITWISE_NOT, loop1<T>([](T x) { return static_cast<T>(~x); })},
         {COUNT_LEADING_ZEROS,
@@ -110,12 +110,12 @@ template <class T> WordLoop integer_unary(UnaryOpType op) {
         {SQUARE,
          loop1<T>([](T x) { return static_cast<T>(static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(x)); })},
     };
-    return find(kLoops, op);
+    return find(loops, op);
 }
 
 template <class T> WordLoop comparison(BinaryOpType op) {
     using enum BinaryOpType;
-    static const Loops<BinaryOpType> kLoops{
+    static const Loops<BinaryOpType> loops{
         {EQUAL, loop2<T>([](T a, T b) { return a == b; })},
         {NOT_EQUAL, loop2<T>([](T a, T b) { return a != b; })},
         {GREATER_THAN, loop2<T>([](T a, T b) { return a > b; })},
@@ -125,13 +125,13 @@ template <class T> WordLoop comparison(BinaryOpType op) {
         {MAXIMUM, loop2<T>([](T a, T b) { return a < b ? b : a; })},
         {MINIMUM, loop2<T>([](T a, T b) { return b < a ? b : a; })},
     };
-    return find(kLoops, op);
+    return find(loops, op);
 }
 
 WordLoop float_binary(BinaryOpType op) {
     using T = float;
     using enum BinaryOpType;
-    static const Loops<BinaryOpType> kLoops{
+    static const Loops<BinaryOpType> loops{
         {ADD, loop2<T>([](T a, T b) { return a + b; })},
         {SUBTRACT, loop2<T>([](T a, T b) { return a - b; })},
         {MULTIPLY, loop2<T>([](T a, T b) { return a * b; })},
@@ -142,7 +142,7 @@ WordLoop float_binary(BinaryOpType op) {
         {VARIANCE_TO_INV_STD_DEV, loop2<T>([](T a, T b) { return 1.0f / std::sqrt(a + b); })},
         {INV_STD_DEV_TO_VARIANCE, loop2<T>([](T a, T b) { return 1.0f / (a * a) - b; })},
     };
-    const WordLoop loop = find(kLoops, op);
+    const WordLoop loop = find(loops, op);
     return loop != nullptr ? loop : comparison<T>(op);
 }
 
@@ -151,7 +151,7 @@ template <class T> WordLoop integer_binary(BinaryOpType op) {
     using U = std::uint32_t;
     using S = std::int32_t;
     using enum BinaryOpType;
-    static const Loops<BinaryOpType> kLoops{
+    static const Loops<BinaryOpType> loops{
         {ADD, loop2<U>([](U a, U b) { return a + b; })},
         {SUBTRACT, loop2<U>([](U a, U b) { return a - b; })},
         {MULTIPLY, loop2<U>([](U a, U b) { return a * b; })},
@@ -166,13 +166,13 @@ template <class T> WordLoop integer_binary(BinaryOpType op) {
         {SHIFT_RIGHT, loop2<U>([](U a, U b) { return b < 32 ? a >> b : 0u; })},
         {SHIFT_RIGHT_SIGN_EXTEND, loop2<S>([](S a, S b) { return a >> (static_cast<U>(b) < 32 ? b : 31); })},
     };
-    const WordLoop loop = find(kLoops, op);
+    const WordLoop loop = find(loops, op);
     return loop != nullptr ? loop : comparison<T>(op);
 }
 
 WordLoop bool_binary(BinaryOpType op) {
     using enum BinaryOpType;
-    static const Loops<BinaryOpType> kLoops{
+    static const Loops<BinaryOpType> loops{
         {LOGICAL_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
         {BITWISE_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
         {LOGICAL_OR, loop2<bool>([](bool a, bool b) { return a || b; })},
@@ -182,7 +182,7 @@ WordLoop bool_binary(BinaryOpType op) {
         {BITWISE_XNOR, loop2<bool>([](bool a, bool b) { return a == b; })},
         {EQUAL, loop2<bool>([](bool a, bool b) { return a == b; })},
     };
-    return find(kLoops, op);
+    return find(loops, op);
 }
 
 }  // namespace

@@ -455,9 +455,10 @@ void check_sizes(const TorchPart& part, const Storages& storages) {
     for (const auto& [name, tensor] : part.tensors) {
         const auto found = storages.slices.find(tensor.storage.key);
         const std::string& path = storages.file->path();
-        if (found == storages.slices.end())
+        if (found == storages.slices.end()) {
             fail_damaged(
                 path, "the storage '" + tensor.storage.key + "' of its tensor '" + shown_name(name) + "' is missing");
+        }
         if (found->second.size() != tensor.storage.bytes) {
             fail_damaged(path, "the storage of its tensor '" + shown_name(name) + "' has " +
                                    std::to_string(found->second.size()) + " bytes and not " +

@@ -190,9 +190,10 @@ void lower_dense(Lowering& to, const Node& node) {
                                                  {{"transB", std::int64_t{attrs.transposed ? 1 : 0}}}));
         return;
     }
-    if (attrs.transposed)
+    if (attrs.transposed) {
         kernel = to.builder().add("Transpose", node.name + "/transposed", {kernel},
                                   {{"perm", std::vector<std::int64_t>{1, 0}}});
+    }
     const std::string product = to.builder().add("MatMul", node.name, {to.at(node.inputs[0]), kernel});
     to.set(node.outputs[0],
            attrs.bias ? to.builder().add("Add", node.name + "/sum", {product, to.at(node.inputs[2])}) : product);

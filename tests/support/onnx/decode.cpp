@@ -60,9 +60,10 @@ OnnxAttribute attribute_of(const proto::Attribute& from, const std::string& node
 }
 
 OnnxNode node_of(const proto::Node& from) {
-    if (!from.domain().empty() && from.domain() != "ai.onnx")
+    if (!from.domain().empty() && from.domain() != "ai.onnx") {
         throw Error(ErrorKind::unsupported, "node " + from.name() + ": " + from.op_type() + " is of the domain " +
                                                 from.domain() + "; expected ONNX's own operators");
+    }
     OnnxNode node{.op = from.op_type(),
                   .name = from.name(),
                   .inputs = {from.input().begin(), from.input().end()},
