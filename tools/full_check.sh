@@ -32,15 +32,12 @@ LINE
         echo failed
     fi
 }
-# run_units: those of the lines of standard input, as many at once as there are processors; counts them.
+# run_units: those of the lines of standard input, as many at once as there are processors. STAGE.ends has a line each.
 run_units() {
     cat > "$checks/$stage.units"
-    units=$(grep -c '' < "$checks/$stage.units")
     xargs -d '\n' -P "$jobs" -n 1 "$root/tools/full_check.sh" --unit "$checks/$stage.results" < "$checks/$stage.units" |
         tee "$checks/$stage.ends" | while read -r _; do printf . >&2; done
     echo >&2
-    ran=$(grep -vc kept < "$checks/$stage.ends")
-    findings=$(grep -c failed < "$checks/$stage.ends")
 }
 # test_units PROGRAM...: each in four parts.
 test_units() {
@@ -131,9 +128,12 @@ for stage in ${*:-address thread slow tidy debian13}; do
         *) echo "usage: tools/full_check.sh [address] [thread] [slow] [tidy] [debian13]" >&2 && exit 2 ;;
     esac
     mkdir -p "$checks/$stage.results"
-    units=0 ran=0 findings=0
+    rm -f "$checks/$stage.units" "$checks/$stage.ends"
     began=$(date +%s)
     $stage
+    units=$(grep -c '' < "$checks/$stage.units")
+    ran=$(grep -vc kept < "$checks/$stage.ends")
+    findings=$(grep -c failed < "$checks/$stage.ends")
     minutes=$((($(date +%s) - began + 30) / 60))
     row="| $(git rev-parse --short HEAD) | $stage | $units units | $ran ran now | $findings findings | $minutes min |"
     echo "$row" | tee -a "$checks/rows.md"
