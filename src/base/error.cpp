@@ -94,7 +94,7 @@ std::string nearest_number(std::string_view name, const std::vector<std::string>
 }  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-    if (const std::string near = nearest_number(name, candidates); !near.empty()) return near;
+    if (std::string near = nearest_number(name, candidates); !near.empty()) return near;
     constexpr std::size_t kLongestName = 200;  // longer ones are no slip of a person, and comparing them takes long
     if (name.size() > kLongestName) return "";
     // One slip in four letters is plausible; more is another word.

@@ -283,9 +283,10 @@ std::string fish_script(const Pages& pages, const Words& topics) {
     }
     std::string text = replaced(std::string(kFishStart), "@SCRIPTS@", scripts);
     const auto add = [&](const std::string& condition, const std::vector<Described>& words) {
-        for (const Described& word : words)
+        for (const Described& word : words) {
             text += "complete -c cnntrain -n " + shell_quoted(condition) + " -a " + fish_quoted(word.word) + " -d " +
                     fish_quoted(word.text) + "\n";
+        }
     };
     add("__cnntrain_is", first_words(pages));
     add("__cnntrain_is dataset", kinds(pages));

@@ -487,10 +487,11 @@ TEST(Statistics, FlatAreasAreSummedExactly) {
             std::vector<float> mean(reference.mean.size());
             std::vector<float> variance(reference.mean.size());
             auto scratch = scratch_for(shape, groups);
-            if (groups == 0)
+            if (groups == 0) {
                 channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch);
-            else
+            } else {
                 group_statistics<float>(shape, groups, x.data(), {}, mean.data(), variance.data(), scratch);
+            }
             for (std::size_t i = 0; i < mean.size(); ++i)
                 EXPECT_NEAR(static_cast<double>(variance[i]) / reference.variance[i], 1, 5e-6);
         }

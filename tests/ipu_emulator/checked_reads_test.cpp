@@ -36,20 +36,20 @@ Tensor row(Bench& b, unsigned number) {
 
 /// [4][2], of which row 2 is written.
 Tensor with_row_two(Bench& b) {
-    const Tensor t = b.variable(FLOAT, {4, 2});
+    Tensor t = b.variable(FLOAT, {4, 2});
     b.prog.add(Copy(b.input(FLOAT, {2}, {1, 2}), t[2]));
     return t;
 }
 
 TEST(CheckedReads, SlicesAreAsWrittenAsTheirRows) {
     for (const auto& [number, unwritten] : {std::pair(1u, true), std::pair(2u, false)}) {
-        const auto dynamic = [&](Bench& b) {
+        const auto dynamic = [&, number = number](Bench& b) {
             read(b, popops::dynamicSlice(b.graph, with_row_two(b), row(b, number), {0}, {1}, b.prog));
         };
         EXPECT_EQ(finds(dynamic), unwritten) << number;
     }
     for (const auto& [slice, unwritten] : {std::pair(0u, false), std::pair(1u, true)}) {
-        const auto multi = [&](Bench& b) {
+        const auto multi = [&, slice = slice](Bench& b) {
             const Tensor offsets = b.input(UNSIGNED_INT, {2, 1}, {2, 3});
             read(b, popops::multiSlice(b.graph, with_row_two(b), offsets, {0}, {1}, b.prog, {}, {})[slice]);
         };
@@ -59,13 +59,13 @@ TEST(CheckedReads, SlicesAreAsWrittenAsTheirRows) {
 
 TEST(CheckedReads, UpdatesWriteTheirRowsOnly) {
     for (const auto& [number, unwritten] : {std::pair(0u, true), std::pair(2u, false)}) {
-        const auto dynamic = [&](Bench& b) {
+        const auto dynamic = [&, number = number](Bench& b) {
             const Tensor t = b.variable(FLOAT, {4, 2});
             popops::dynamicUpdate(b.graph, t, b.input(FLOAT, {1, 2}, {1, 2}), row(b, 2), {0}, {1}, b.prog);
             read(b, t[number]);
         };
         EXPECT_EQ(finds(dynamic), unwritten) << number;
-        const auto multi = [&](Bench& b) {
+        const auto multi = [&, number = number](Bench& b) {
             const Tensor t = b.variable(FLOAT, {4, 2});
             const Tensor slice = b.input(FLOAT, {1, 1, 2}, {1, 2});
             popops::multiUpdate(b.graph, t, slice, row(b, 2).expand({1}), {0}, {1}, b.prog, {}, {});
@@ -85,7 +85,7 @@ TEST(CheckedReads, ADynamicUpdateByWhatIsUnwrittenWritesNothing) {
 
 TEST(CheckedReads, AMultiUpdateAddReadsItsRows) {
     for (const auto& [number, unwritten] : {std::pair(1u, true), std::pair(2u, false)}) {
-        const auto add = [&](Bench& b) {
+        const auto add = [&, number = number](Bench& b) {
             const Tensor slice = b.input(FLOAT, {1, 1, 2}, {1, 2});
             popops::multiUpdateAdd(b.graph, with_row_two(b), slice, row(b, number).expand({1}), b.input(FLOAT, {}, {1}),
                                    {0}, {1}, b.prog, {}, {});

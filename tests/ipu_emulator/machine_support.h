@@ -49,13 +49,13 @@ public:
     }
     /// A variable with these values at the start, on all replicas.
     Tensor input(poplar::Type type, const Shape& shape, const Values& values) {
-        const Tensor t = variable(type, shape);
+        Tensor t = variable(type, shape);
         graph.setInitialValue(t, poplar::ArrayRef<float>(values));
         return t;
     }
     /// The number of the replica, UNSIGNED_INT.
     Tensor replica_index() {
-        const Tensor index = graph.addReplicationIndexConstant();
+        Tensor index = graph.addReplicationIndexConstant();
         graph.setTileMapping(index, 0);
         return index;
     }

@@ -52,7 +52,7 @@ TEST(Map, IntegersWrapAndShift) {
     const Tensor u = a.reinterpret(UNSIGNED_INT);
     const auto values = [&](const Tensor& t) {
         static int n = 0;
-        const std::string name = "t" + std::to_string(n++);
+        std::string name = "t" + std::to_string(n++);
         bench.watch(name, t);
         return name;
     };

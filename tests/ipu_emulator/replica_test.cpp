@@ -155,9 +155,7 @@ Values drawn(std::uint32_t modifier, float seed, const Shape& shape, unsigned ti
     const Tensor reference = bench.graph.addVariable(FLOAT, shape);
     bench.graph.setTileMapping(reference, tile);
     const Tensor seeds = bench.input(UNSIGNED_INT, {2}, {seed, 7});
-    const Values result =
-        bench.result(poprand::uniform(bench.graph, &seeds, modifier, reference, FLOAT, -1, 3, bench.prog));
-    return result;
+    return bench.result(poprand::uniform(bench.graph, &seeds, modifier, reference, FLOAT, -1, 3, bench.prog));
 }
 
 TEST(Random, FollowsFromSeedModifierAndReference) {

@@ -275,7 +275,7 @@ Sequence Network::pipelined(const Streams& streams, const poplar::Function& forw
     std::vector<std::size_t> shape = images_.shape();
     shape.insert(shape.begin(), 2);
     const auto counter = [&](const char* name) {
-        const Tensor t = first_.addVariable(UNSIGNED_INT, {1}, poplar::VariableMappingMethod::LINEAR, name);
+        Tensor t = first_.addVariable(UNSIGNED_INT, {1}, poplar::VariableMappingMethod::LINEAR, name);
         first_.setInitialValue(t, 0u);
         return t;
     };

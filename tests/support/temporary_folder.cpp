@@ -20,7 +20,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
-    const std::string file = *this / name;
+    std::string file = *this / name;
     write_text(posix_files(), file, text);
     return file;
 }

@@ -34,6 +34,10 @@ struct FamilyRow {
 /// A family without a row does not compile.
 FamilyRow row_of(Family family);
 
+FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)
+FamilyRow resnext_family();       // Xie et al. 2016
+FamilyRow efficientnet_family();  // Tan and Le 2019
+
 // The skeleton that ResNet and ResNeXt share.
 
 enum class Block : std::uint8_t { two_conv, bottleneck };

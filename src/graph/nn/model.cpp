@@ -173,10 +173,6 @@ ValueId output(const graph::Graph& graph, std::string_view name) {
 
 }  // namespace
 
-FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride on the 3x3 convolution (v1.5)
-FamilyRow resnext_family();       // Xie et al. 2016
-FamilyRow efficientnet_family();  // Tan and Le 2019
-
 FamilyRow row_of(Family family) {
     switch (family) {
         case Family::resnet:

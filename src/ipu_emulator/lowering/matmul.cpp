@@ -282,7 +282,7 @@ Tensor matMulGrouped(poplar::Graph& graph, const Tensor& A, const Tensor& B, Seq
     const std::string name = op_name(debugContext, "matMul");
     require(A.rank() == 3 && B.rank() == 3, name,
             "expected groups of matrices, got " + A.shapeToString() + " and " + B.shapeToString());
-    const Tensor out = new_tensor(graph, outputType, {A.dim(0), A.dim(1), B.dim(2)}, name);
+    Tensor out = new_tensor(graph, outputType, {A.dim(0), A.dim(1), B.dim(2)}, name);
     add_product(A, B, out, {}, std::nullopt, prog, name, options, cache);
     return out;
 }

@@ -73,12 +73,7 @@ const std::vector<Need>& lamb_only() {
 /// One of the widths of GroupBERT's layers.
 Option group_size(std::string_view flag, std::string_view help, Binding bind) {
     static const std::vector<Need> needs = {{"groupbert"}};
-    return {.flag = flag,
-            .help = help,
-            .range = kBertWidth,
-            .acts = {.needs = needs},
-            .numerics = true,
-            .bind = std::move(bind)};
+    return {.flag = flag, .help = help, .range = kBertWidth, .acts = {.needs = needs}, .numerics = true, .bind = bind};
 }
 
 Binding rounding() {

@@ -29,7 +29,7 @@ namespace {
 std::vector<Option> with_names(std::vector<Option> rows,
                                std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
     for (const auto& [flag, name] : names)
-        rows = with_change(std::move(rows), flag, [&](Option& row) { row.aliases.push_back({name}); });
+        rows = with_change(std::move(rows), flag, [alias = name](Option& row) { row.aliases.push_back({alias}); });
     return rows;
 }
 
@@ -546,7 +546,7 @@ int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, c
     weights = weights::find_checkpoint(*host.files, "the trained weights", weights).path;
     const std::string output =
         own.output_dir.empty() ? std::filesystem::path(weights).parent_path().string() : own.output_dir;
-    const auto line_of = [&](Command command, std::vector<std::string> words) {
+    const auto line_of = [&](Command command, const std::vector<std::string>& words) {
         options::Environment environment = options::process_environment();
         environment.launch = arguments.launch;
         return options::parse_command_line(row.options, command, words, environment,
@@ -558,7 +558,7 @@ int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, c
     }
     std::vector<std::string> words = phase_words(arguments, weights, files.prediction, output);
     words.emplace_back("--overwrite");
-    return run::run_inference(row, line_of(Command::inference, std::move(words)), host);
+    return run::run_inference(row, line_of(Command::inference, words), host);
 }
 
 run::TaskRow fine_tuning_row() {

@@ -40,6 +40,7 @@ std::int32_t number_of(DType type) {
 }
 
 template <typename... Functions> struct Overloaded : Functions... { using Functions::operator()...; };
+template <typename... Functions> Overloaded(Functions...) -> Overloaded<Functions...>;
 
 void write(proto::Attribute& to, const std::string& name, const OnnxAttribute& attribute) {
     to.set_name(name);
