@@ -7,6 +7,7 @@ namespace cnntrain::options::testing {
 namespace {
 
 const std::vector<std::string>& documented_lines() {
+    // NOLINTBEGIN(bugprone-suspicious-missing-comma): a line is several literals
     static const std::vector<std::string> lines = {
         "train.py --model resnet --model-size 50 --dataset imagenet --data-dir /data/ --ckpts-per-epoch 0 --batch-size "
         "16 --replicas 1 --gradient-accumulation-count 1024 --epochs 1 --no-validation --enable-recomputation "
@@ -53,8 +54,8 @@ const std::vector<std::string>& documented_lines() {
         "0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c "
         "block4c block6a --pipeline --gradient-accumulation-count=160 --no-validation --epochs 2",
         "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10",
-        ("validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 "
-         "--synthetic-data --repeat 10 --batch-norm --enable-half-partials"),
+        "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 "
+        "--synthetic-data --repeat 10 --batch-norm --enable-half-partials",
         "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 1 "
         "--synthetic-data --repeat 10 --batch-norm --enable-half-partials",
         "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 "
@@ -97,6 +98,7 @@ const std::vector<std::string>& documented_lines() {
         "--iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data",
         "train.py --config resnet8_test --wandb",
     };
+    // NOLINTEND(bugprone-suspicious-missing-comma)
     return lines;
 }
 

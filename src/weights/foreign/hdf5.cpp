@@ -385,7 +385,7 @@ private:
             object.skip(6);
             const std::uint64_t size = object.u64();
             if (index == 0 || size > end - at) break;  // the free space after the last one
-            objects.try_emplace(index, collection + at + 16, size);
+            objects.try_emplace(index, Hdf5File::HeapObject{collection + at + 16, size});
             at += 16 + padded(size, true);
         }
         return objects;
