@@ -77,6 +77,7 @@ TEST_P(Divided, OfAnUpdateChangesNoBit) {
         const Numbers whole(CompiledNet({GetParam().options, {}, recompute, {kMicroBatches}}));
         for (const auto& splits : {std::vector<std::string>{}, GetParam().two_stages, GetParam().four_stages}) {
             for (const Division& division : divisions()) {
+                if (splits.empty() && division.schedule != PipelineSchedule::grouped) continue;  // one stage has none
                 SCOPED_TRACE(text(division) + ", " + std::to_string(splits.size() + 1) + " stages");
                 expect_same(whole, Numbers(CompiledNet({GetParam().options, splits, recompute, division})));
             }
