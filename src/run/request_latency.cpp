@@ -376,15 +376,15 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
     ranks.barrier("requests");
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
-        metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
-        const double counts[] = {static_cast<double>(result.num_processed_samples), result.samples_per_second};
-        const comm::AgreedStatus all = comm::agree(ranks, {.stop = measured.stopped}, counts);
-        if (all.any.stop) {
+        if (comm::agree(ranks, {.stop = measured.stopped}).any.stop) {
             observers.on(metrics::Result{"Inference stopped by a signal."});
             return kInterruptedExitCode;
         }
-        result.num_processed_samples = std::llround(all.sums[0]);
-        result.samples_per_second = all.sums[1];
+        metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
+        const double counts[] = {static_cast<double>(result.num_processed_samples), result.samples_per_second};
+        const std::vector<double> of_all = comm::agree(ranks, {}, counts).sums;
+        result.num_processed_samples = std::llround(of_all[0]);
+        result.samples_per_second = of_all[1];
         observers.on(metrics::Line{metrics::printed(result.latencies), metrics::Line::To::console});
         observers.on(metrics::Row{reported(task, result)});
     }

@@ -109,8 +109,7 @@ TEST(ArgumentsJson, DepthAndKeysAreChecked) {
     for (const auto& [text, what] : {std::pair<std::string, std::string>{R"({"model": )" + deep + "}", "nested"},
                                      {"{\n \"epochs\": 1,\n \"epochs\": 2}", "the key 'epochs' stands twice"},
                                      {"{\n \"epochs\": 1,\n}", "line 3, column 1: this is not valid JSON"}}) {
-        const std::string& broken = text;  // clang 14 captures no structured binding
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { restore(broken, "--restore-path x"); }),
+        EXPECT_THAT(message_of(ErrorKind::data, [text = text] { restore(text, "--restore-path x"); }),
                     AllOf(HasSubstr("arguments.json: "), HasSubstr(what)))
             << what;
     }

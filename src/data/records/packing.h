@@ -40,7 +40,7 @@ private:
 /// A sample from which a row is made, in memory of the workspace.
 class HeldSample {
 public:
-    /// `bytes`: of its fields.
+    /// `bytes` has the size of each field.
     HeldSample(const Dataset& dataset, std::span<const std::size_t> bytes, std::int64_t number, SamplePosition position,
                Workspace& workspace);
     std::span<const std::span<std::byte>> fields() const { return std::span(fields_).first(count_); }
