@@ -26,17 +26,29 @@ std::vector<RefTensor> initial_values(const OpCase& op_case, const CaseGraph& ca
     return values;
 }
 
-/// The op's first output projected onto "d/out0".
-double projected(const CaseGraph& case_graph, std::vector<RefTensor>& values) {
+/// The op's first output.
+const std::vector<double>& computed(const CaseGraph& case_graph, std::vector<RefTensor>& values) {
     const graph::Graph& graph = case_graph.graph;
     backend::evaluate_node(graph, case_graph.node, values);
     const ValueId output = graph.node(case_graph.node).outputs.front();
-    const std::vector<double>& y = values.at(static_cast<std::size_t>(output.index)).values;
-    const std::vector<double>& weights = values.at(static_cast<std::size_t>(graph.find("d/out0")->index)).values;
+    return values.at(static_cast<std::size_t>(output.index)).values;
+}
+
+/// The slope of the first output, projected onto "d/out0", in an element of an input. Elements are subtracted before
+/// they are summed: differences of sums would round to the digits of the sums.
+double numeric_slope(const CaseGraph& case_graph, std::vector<RefTensor>& values, double& element, double step) {
+    const auto incoming = static_cast<std::size_t>(case_graph.graph.find("d/out0")->index);
+    const double original = element;
+    element = original + step;
+    const std::vector<double> above = computed(case_graph, values);
+    element = original - step;
+    const std::vector<double> below = computed(case_graph, values);
+    element = original;
+    const std::vector<double>& weights = values.at(incoming).values;
     double sum = 0;
-    for (std::size_t i = 0; i < y.size(); ++i)
-        sum += y[i] * weights[i];
-    return sum;
+    for (std::size_t i = 0; i < above.size(); ++i)
+        sum += (above[i] - below[i]) * weights[i];
+    return sum / (2 * step);
 }
 
 }  // namespace
@@ -58,13 +70,7 @@ std::string check_gradient(const OpCase& op_case, const graph::OpTable& ops) {
             largest = std::max(largest, std::abs(g));
         const std::size_t stride = std::max<std::size_t>(gradient.size() / kMostElements, 1);
         for (std::size_t i = 0; i < gradient.size(); i += stride) {
-            const double original = input[i];
-            input[i] = original + op_case.gradient_step;
-            const double above = projected(case_graph, values);
-            input[i] = original - op_case.gradient_step;
-            const double below = projected(case_graph, values);
-            input[i] = original;
-            const double numeric = (above - below) / (2 * op_case.gradient_step);
+            const double numeric = numeric_slope(case_graph, values, input[i], op_case.gradient_step);
             const double scale = std::max({std::abs(numeric), std::abs(gradient[i]), largest / 100});
             if (std::abs(numeric - gradient[i]) <= kGradientTolerance * scale) continue;
             text << op_case.name << ": d/d" << name << "[" << i << "] is " << gradient[i] << ", numerically " << numeric
