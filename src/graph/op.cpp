@@ -80,6 +80,14 @@ constexpr ActivationRow kRows[] = {
      [](double x) { return x < 0 ? 0 : x; },
      [](double y) { return y > 0 ? 1.0 : 0.0; },
      {1, 1}},
+    // At most 6: Krizhevsky 2010.
+    {Activation::relu6,
+     "relu6",
+     [](double x) { return x < 0   ? 0
+                           : x > 6 ? 6
+                                   : x; },
+     [](double y) { return y > 0 && y < 6 ? 1.0 : 0.0; },
+     {2, 2}},
     // x * sigmoid(x): Ramachandran et al. 2017.
     {Activation::swish,
      "swish",

@@ -269,7 +269,7 @@ private:
         const Node& node = graph_.node(id);
         const bool is_norm = node.kind == OpKind::batch_norm || node.kind == OpKind::group_norm;
         if (!is_norm || node.phase != Phase::forward) return;
-        if (flops(node.as<NormAttrs>().activation).value > flops(Activation::relu).value) return;
+        if (!is_piecewise_linear(node.as<NormAttrs>().activation)) return;
         if (first_backward_reader(node.inputs[0]) == kNever) return;
         Norm norm{id, first_backward_reader(node.outputs[0]), norms_.size()};
         if (node.as<NormAttrs>().residual) {

@@ -44,6 +44,11 @@ TEST(Forward, Pointwise) {
     expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::relu},
                       {tensor({3}, {0, 0.1, 5}), tensor({3}, {7, 8, -9})})[0],
                   {3}, {0, 8, -9});
+    expect_values(run(OpKind::activation, graph::ActivationAttrs{Activation::relu6}, {tensor({4}, {-1, 2, 6, 7})})[0],
+                  {4}, {0, 2, 6, 6});
+    expect_values(run(OpKind::activation_grad, graph::ActivationAttrs{Activation::relu6},
+                      {tensor({4}, {0, 2, 5.9, 6}), tensor({4}, {7, 8, 9, 10})})[0],
+                  {4}, {0, 8, 9, 0});
 }
 
 /// Values and slopes of torch.nn.functional.gelu in float64 (approximate 'none' and 'tanh').

@@ -15,11 +15,16 @@ std::string_view name(Activation activation);
 /// f(x); NaN stays NaN.
 double activated(Activation activation, double x);
 
+/// True for activations that only compare. Computing one again costs less than keeping its result, and its slope is the
+/// same function of x as of y.
+constexpr bool is_piecewise_linear(Activation activation) {
+    return activation == Activation::none || activation == Activation::relu || activation == Activation::relu6;
+}
+
 /// True if the slope is a function of y alone: backward then reads y instead of x. Decides the argument of slope() and
 /// of the kernels' times_slope().
 constexpr bool slope_follows_from_result(Activation activation) {
-    return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid ||
-           activation == Activation::tanh;
+    return is_piecewise_linear(activation) || activation == Activation::sigmoid || activation == Activation::tanh;
 }
 
 /// f'(x). `at` is y where slope_follows_from_result(), else x.

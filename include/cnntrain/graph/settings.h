@@ -20,12 +20,12 @@ namespace cnntrain::graph {
 
 // activation.h says what each computes.
 
-enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
+enum class Activation : std::uint8_t { none, relu, relu6, swish, sigmoid, gelu, gelu_tanh, tanh };
 
 /// All activations, for tests. op.cpp has one row for each.
-inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
-                                            Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
-                                            Activation::tanh};
+inline constexpr std::array kActivations = {Activation::none,      Activation::relu,    Activation::relu6,
+                                            Activation::swish,     Activation::sigmoid, Activation::gelu,
+                                            Activation::gelu_tanh, Activation::tanh};
 static_assert(kActivations.size() == enumerator_count<Activation>());
 
 }  // namespace cnntrain::graph
@@ -79,11 +79,11 @@ struct EfficientnetSettings {
     double depth_coefficient = 0;  // of the block counts; 0: the size's
     std::int64_t depth_divisor = 8;
     std::int64_t top_width = 1280;  // before scaling
-    std::int64_t expand_ratio = 6;  // of the blocks of stages 2 to 7
+    std::int64_t expand_ratio = 6;  // of the blocks that are published with 6
     std::int64_t group_dim = 1;     // channels per group of the spatial convolutions
-    bool squeeze_excite = true;
-    bool swish = true;        // false: ReLU
-    bool proxy_norm = false;  // activations are standardised by their proxies
+    bool squeeze_excite = true;     // where the size has it
+    bool swish = true;              // false: ReLU instead of the size's activation
+    bool proxy_norm = false;        // activations are standardised by their proxies
     double proxy_epsilon = 0.03;
     std::optional<double> dropout_rate;  // empty: the size's
     double block_survival_prob = 0.8;    // of the deepest block

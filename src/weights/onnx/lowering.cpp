@@ -76,6 +76,8 @@ std::string Lowering::activated(std::string x, Activation activation, const std:
             return x;
         case Activation::relu:
             return b.add("Relu", name, {x});
+        case Activation::relu6:
+            return b.add("Clip", name, {x, b.number(0), b.number(6)});
         case Activation::sigmoid:
             return b.add("Sigmoid", name, {x});
         case Activation::tanh:

@@ -159,6 +159,15 @@ template <> struct ActivationOf<Activation::relu> {
     static HWY_INLINE Floats value(Floats x) { return positive_part(x); }
     static HWY_INLINE Floats times_slope(Floats y, Floats dy) { return where_positive(y, dy); }
 };
+template <> struct ActivationOf<Activation::relu6> {
+    static HWY_INLINE Floats value(Floats x) {
+        const Floats six = hn::Set(FloatTag(), 6.0F);
+        return hn::IfThenElse(hn::Gt(x, six), six, positive_part(x));  // NaN stays NaN
+    }
+    static HWY_INLINE Floats times_slope(Floats y, Floats dy) {
+        return hn::IfThenElseZero(hn::Lt(y, hn::Set(FloatTag(), 6.0F)), where_positive(y, dy));
+    }
+};
 template <> struct ActivationOf<Activation::swish> {
     static HWY_INLINE Floats value(Floats x) { return swish(x); }
     static HWY_INLINE Floats times_slope(Floats x, Floats dy) { return hn::Mul(swish_slope(x), dy); }
@@ -186,8 +195,7 @@ template <> struct ActivationOf<Activation::tanh> {
 /// dy * f'(x) as a function of x, even if the slope is defined as a function of y.
 template <Activation kActivation> HWY_INLINE Floats times_slope_at_input(Floats x, Floats dy) {
     using Function = ActivationOf<kActivation>;
-    // ReLU's input has the sign of its result, so no result is needed.
-    constexpr bool kNeedsResult = slope_follows_from_result(kActivation) && kActivation != Activation::relu;
+    constexpr bool kNeedsResult = slope_follows_from_result(kActivation) && !is_piecewise_linear(kActivation);
     return Function::times_slope(kNeedsResult ? Function::value(x) : x, dy);
 }
 
@@ -198,6 +206,8 @@ template <typename Call> void with_activation(Activation activation, Call call) 
             return call.template operator()<Activation::none>();
         case Activation::relu:
             return call.template operator()<Activation::relu>();
+        case Activation::relu6:
+            return call.template operator()<Activation::relu6>();
         case Activation::swish:
             return call.template operator()<Activation::swish>();
         case Activation::sigmoid:

@@ -158,7 +158,7 @@ template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradie
 /// where the slope costs little, and in bfloat16, which would round dy'.
 template <typename T> T* kept_gradient(const NormGradient<T>& args) {
     if (args.dresidual != nullptr) return args.dresidual;
-    const bool is_costly = graph::flops(args.activation).gradient > graph::flops(Activation::relu).gradient;
+    const bool is_costly = !graph::is_piecewise_linear(args.activation);
     return std::is_same_v<T, float> && is_costly && args.dx != args.x ? args.dx : nullptr;
 }
 

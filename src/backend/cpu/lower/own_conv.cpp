@@ -78,7 +78,7 @@ bool is_pointwise(const NodeContext& lower, const Node& conv) {
 
 /// oneDNN computes swish in twice the time of own kernels (AVX-512, Zen 4).
 bool is_slow_in_onednn(Activation activation) {
-    return activation != Activation::none && activation != Activation::relu;
+    return !graph::is_piecewise_linear(activation);
 }
 
 /// True for a 1x1 convolution, or an input gradient of one, of so few channels that own kernels are faster.

@@ -120,6 +120,7 @@ namespace {
 NonLinearityType non_linearity(Activation activation) {
     switch (activation) {
         case Activation::none:
+        case Activation::relu6:  // PopLibs has no name for it
             break;
         case Activation::relu:
             return NonLinearityType::RELU;
@@ -141,12 +142,21 @@ NonLinearityType non_linearity(Activation activation) {
 
 poplar::Tensor activated(const NodeContext& node, Activation activation, const poplar::Tensor& x) {
     if (activation == Activation::none) return x;
+    if (activation == Activation::relu6) {
+        return popops::map(node.device, pe::Clamp(pe::_1, pe::Const(0.0F), pe::Const(6.0F)), {x}, node.program,
+                           node.debug());
+    }
     return popnn::nonLinearity(node.device, non_linearity(activation), x, node.program, node.debug());
 }
 
 poplar::Tensor times_slope(const NodeContext& node, Activation activation, const poplar::Tensor& at,
                            const poplar::Tensor& dy) {
     if (activation == Activation::none) return dy;
+    if (activation == Activation::relu6) {
+        const auto rises = pe::And(pe::Gt(pe::_1, pe::Const(0.0F)), pe::Lt(pe::_1, pe::Const(6.0F)));
+        return popops::map(node.device, pe::Select(pe::_2, pe::Const(0.0F), rises), {at, dy}, node.program,
+                           node.debug());
+    }
     return popnn::nonLinearityInputGradient(node.device, non_linearity(activation), at, dy, node.program, node.debug());
 }
 
