@@ -138,6 +138,14 @@ TEST(FillRectangle, ErasesToZeroAfterNormalisation) {
     }
 }
 
+/// Padding rounds the level, and 127.499 would be another one.
+TEST(MeanPixel, OfOneHalfIsAHalf) {
+    DataSettings settings;
+    settings.preparation.normalise_mean = {0.5, 0.5, 0.5};
+    settings.preparation.normalise_std = {0.5, 0.5, 0.5};
+    EXPECT_EQ(mean_pixel(settings), (std::array<float, 3>{127.5F, 127.5F, 127.5F}));
+}
+
 TEST(Mirroring, EachImageIsFollowedByItsMirrorImage) {
     const std::vector<Field> fields = {{std::string(kImages), {DType::u8, {2, 1, 3, 3}}},
                                        {std::string(kLabels), {DType::i32, {2}}}};

@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -199,8 +200,12 @@ nn::Normalisation channel_normalisation(const DataSettings& settings) {
 std::array<float, 3> mean_pixel(const DataSettings& settings) {
     const nn::Normalisation how = channel_normalisation(settings);
     std::array<float, 3> mean{};
-    for (std::size_t c = 0; c < mean.size(); ++c)
+    for (std::size_t c = 0; c < mean.size(); ++c) {
         mean[c] = -how.shift[c] / how.scale[c];
+        // A mean of 0.5 is the level 127.5, which the division may miss. It is rounded later.
+        const float half = std::round(2 * mean[c]) / 2;
+        if (std::abs(mean[c] - half) < 1e-4F) mean[c] = half;
+    }
     return mean;
 }
 
