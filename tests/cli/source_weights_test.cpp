@@ -77,7 +77,7 @@ protected:
         weights::save(posix_files(), folder_ / path, file);
     }
 
-    /// timm's names of an EfficientNet-B0 without squeeze-excite, which are those of an EfficientNet-Lite0, too.
+    /// timm's names of an EfficientNet-Lite0.
     void write_timm_lite0(const std::string& path) const {
         struct Stage {
             int units;
@@ -240,14 +240,12 @@ TEST_F(SourceWeights, AFileOfWeightsBecomesOnnxWithoutData) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "r.onnx"));
 }
 
-TEST_F(SourceWeights, AnEfficientNetWithoutSqueezeExciteMustBeNamedByTheUser) {
+TEST_F(SourceWeights, AnEfficientNetWithoutSqueezeExciteIsLite) {
     write_photos("photos", {"ant"});
     write_timm_lite0("model.safetensors");
-    const Outcome refused = infer("model.safetensors");
-    EXPECT_EQ(refused.exit_code, exit_code(ErrorKind::usage)) << refused.text;
-    EXPECT_THAT(refused.text, AllOf(HasSubstr("EfficientNet-Lite"), HasSubstr("--no-se")));
-    const Outcome named = infer("model.safetensors", "--no-se");
-    EXPECT_EQ(named.exit_code, 0) << named.text;
+    const Outcome outcome = infer("model.safetensors");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("Lite0"));
 }
 
 TEST_F(SourceWeights, NetworksOfOtherKindsAreRefusedInOneSentence) {

@@ -52,6 +52,9 @@ TEST(Habits, ModelsAreFamiliesAndSizes) {
     EXPECT_EQ(read("--arch ResNet18"), "--model resnet --model-size 18");
     EXPECT_EQ(read("--model resnext50_32x4d"), "--model resnext --model-size 50 --convolution-groups 32 --group-dim 4");
     EXPECT_EQ(read("-a efficientnet_b3"), "--model efficientnet --model-size B3");
+    EXPECT_EQ(read("-a efficientnet_lite0"), "--model efficientnet --model-size Lite0");
+    EXPECT_EQ(read("-a efficientnet_v2_s"), "--model efficientnet --model-size V2-s");
+    EXPECT_EQ(read("-a efficientnetv2_b0"), "--model efficientnet --model-size V2-b0");
     EXPECT_EQ(image(parse("--model resnet50 --lr 0.1 " + kImageNet)).model.size, "50");
     EXPECT_EQ(image(parse("--arch efficientnet-b3 --lr 0.1 " + kImageNet)).model.family, nn::Family::efficientnet);
 }

@@ -35,11 +35,19 @@ std::vector<Case> cases() {
                              {large(Family::resnext, "50"), TargetProgram::timm, "wide_resnet50_2"},
                              {large(Family::efficientnet, "B0"), TargetProgram::torchvision, "efficientnet_b0"},
                              {large(Family::efficientnet, "B0"), TargetProgram::timm, "efficientnet_b0"},
-                             {large(Family::efficientnet, "B0"), TargetProgram::timm, "tf_efficientnet_b0"}};
+                             {large(Family::efficientnet, "B0"), TargetProgram::timm, "tf_efficientnet_b0"},
+                             {large(Family::efficientnet, "Lite0"), TargetProgram::timm, "tf_efficientnet_lite0"},
+                             {large(Family::efficientnet, "V2-S"), TargetProgram::torchvision, "efficientnet_v2_s"},
+                             {large(Family::efficientnet, "V2-S"), TargetProgram::timm, "efficientnetv2_s"},
+                             {large(Family::efficientnet, "V2-B1"), TargetProgram::timm, "tf_efficientnetv2_b1"}};
     all[3].model.resnext.convolution_groups = 1;
     all[3].model.resnext.group_dim = 128;
-    all[6].model.padding = nn::PaddingRule::same;
-    all[6].model.epsilon = 1e-3;
+    for (Case& item : all) {
+        if (!item.architecture.starts_with("tf_")) continue;
+        item.model.padding = nn::PaddingRule::same;
+        item.model.epsilon = 1e-3;
+    }
+    all[8].model.epsilon = 1e-3;
     return all;
 }
 
@@ -93,6 +101,7 @@ TEST(TargetWeights, OtherNetworksAreRefusedWithTheReason) {
     model.form = nn::NetworkForm::small_images;
     EXPECT_THAT(refusal(TargetProgram::timm, model), HasSubstr("images"));
     EXPECT_THAT(refusal(TargetProgram::torchvision, large(Family::resnet, "26")), HasSubstr("26"));
+    EXPECT_THAT(refusal(TargetProgram::torchvision, large(Family::efficientnet, "Lite0")), HasSubstr("Lite0"));
     model = large(Family::efficientnet, "B0");
     model.efficientnet.proxy_norm = true;
     EXPECT_THAT(refusal(TargetProgram::timm, model), HasSubstr("--to"));

@@ -134,7 +134,8 @@ All options of training, validation, inference and restore.
   
   Model:
     --model-size TEXT             Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with
-                                  bottlenecks); EfficientNet: B0 to B7, CIFAR.
+                                  bottlenecks); EfficientNet: B0 to B7, Lite0 to Lite4, V2-B0 to
+                                  V2-B3, V2-S, V2-M, V2-L, CIFAR.
     --batch-norm                  Batch normalisation. If no norm is given: batch norm for a ResNet or
                                   ResNeXt on CIFAR, otherwise group norm.
     --group-norm                  Group normalisation.
@@ -158,8 +159,8 @@ All options of training, validation, inference and restore.
     --no-se                       No squeeze-excite.
     --depth-divisor N             Channel counts are rounded to multiples of this. (default 8)
     --top-width N                 Channels of the head convolution before scaling. (default 1280)
-    --use-relu                    ReLU instead of swish.
-    --expand-ratio N              Expansion of the MBConv blocks after the first. (default 6)
+    --use-relu                    ReLU instead of swish or ReLU6.
+    --expand-ratio N              Expansion of the MBConv blocks that have 6 otherwise. (default 6)
     --proxy-norm                  Proxy-normalised activations.
     --proxy-epsilon X             Epsilon of the proxy norm. (default 0.03)
     --width-coefficient X         Scale of the channel counts; 0: by size. (default 0)
@@ -672,7 +673,8 @@ All options of training, validation, inference and restore.
   
   Model:
     --model-size TEXT             Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with
-                                  bottlenecks); EfficientNet: B0 to B7, CIFAR.
+                                  bottlenecks); EfficientNet: B0 to B7, Lite0 to Lite4, V2-B0 to
+                                  V2-B3, V2-S, V2-M, V2-L, CIFAR.
     --batch-norm                  Batch normalisation. If no norm is given: batch norm for a ResNet or
                                   ResNeXt on CIFAR, otherwise group norm.
     --group-norm                  Group normalisation.
@@ -699,8 +701,8 @@ All options of training, validation, inference and restore.
     --no-se                       No squeeze-excite.
     --depth-divisor N             Channel counts are rounded to multiples of this. (default 8)
     --top-width N                 Channels of the head convolution before scaling. (default 1280)
-    --use-relu                    ReLU instead of swish.
-    --expand-ratio N              Expansion of the MBConv blocks after the first. (default 6)
+    --use-relu                    ReLU instead of swish or ReLU6.
+    --expand-ratio N              Expansion of the MBConv blocks that have 6 otherwise. (default 6)
     --proxy-norm                  Proxy-normalised activations.
     --proxy-epsilon X             Epsilon of the proxy norm. (default 0.03)
     --width-coefficient X         Scale of the channel counts; 0: by size. (default 0)
@@ -1091,7 +1093,8 @@ All options of training, validation, inference and restore.
   
   Model:
     --model-size TEXT             Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with
-                                  bottlenecks); EfficientNet: B0 to B7, CIFAR.
+                                  bottlenecks); EfficientNet: B0 to B7, Lite0 to Lite4, V2-B0 to
+                                  V2-B3, V2-S, V2-M, V2-L, CIFAR.
     --batch-norm                  Batch normalisation. If no norm is given: batch norm for a ResNet or
                                   ResNeXt on CIFAR, otherwise group norm.
     --group-norm                  Group normalisation.
@@ -1118,8 +1121,8 @@ All options of training, validation, inference and restore.
     --no-se                       No squeeze-excite.
     --depth-divisor N             Channel counts are rounded to multiples of this. (default 8)
     --top-width N                 Channels of the head convolution before scaling. (default 1280)
-    --use-relu                    ReLU instead of swish.
-    --expand-ratio N              Expansion of the MBConv blocks after the first. (default 6)
+    --use-relu                    ReLU instead of swish or ReLU6.
+    --expand-ratio N              Expansion of the MBConv blocks that have 6 otherwise. (default 6)
     --proxy-norm                  Proxy-normalised activations.
     --proxy-epsilon X             Epsilon of the proxy norm. (default 0.03)
     --width-coefficient X         Scale of the channel counts; 0: by size. (default 0)

@@ -385,7 +385,7 @@ Each topic of help, and what is not one.
   
   A notice lists what is taken. arguments.json records it, so that validation, inference and a further
   fine-tuning have it. timm's efficientnet_b0 and tf_efficientnet_b0 have the same tensors: without
-  config.json the former is assumed, and said.
+  config.json the former is assumed, and said; for Lite and V2 it is the latter.
   
   A last layer of other classes is drawn anew, and named in the log. If the names of the classes are
   known on both sides, they are compared: as many other classes are other classes, and the same ones
@@ -398,10 +398,9 @@ Each topic of help, and what is not one.
   
   Refused, with the name of a tensor: other networks (ConvNeXt, ViT, MobileNet), squeeze-excite in a
   ResNet, stems of several convolutions, average pooling before projections, norms by groups,
-  EfficientNets other than B0 to B7. An EfficientNet without squeeze-excite may be an
-  EfficientNet-Lite, which computes otherwise: it is read with --no-se only. A network with other
-  pools and the same tensors (resnetblur50) is known from timm's config.json only. A last layer that
-  differs in more than its classes is refused, too, and so are weights that are not finite.
+  EfficientNets other than B0 to B7, Lite0 to Lite4, V2-B0 to V2-B3, V2-S, V2-M and V2-L. A network
+  with other pools and the same tensors (resnetblur50) is known from timm's config.json only. A last
+  layer that differs in more than its classes is refused, too, and so are weights that are not finite.
   $ cnntrain help validation
     cnntrain train ... --validate-every 1                 validate after each epoch, 0.5: twice in it
     cnntrain train ... --validate-every-updates 500       ... after every 500 weight updates

@@ -41,12 +41,36 @@ struct SizeCase {
 };
 
 const SizeCase kSizes[] = {
-    {"CIFAR", false, 1077932, 1099356}, {"CIFAR", true, 1683420, 1698764}, {"B0", false, 5288548, 5330564},
-    {"B0", true, 5913796, 5943908},     {"B1", false, 7794184, 7856232},   {"B1", true, 8332120, 8376120},
-    {"B2", false, 9109994, 9177562},    {"B2", true, 9504122, 9552042},    {"B3", false, 12233232, 12320528},
-    {"B3", true, 12590896, 12652592},   {"B4", false, 19341616, 19466816}, {"B4", true, 19328168, 19416312},
-    {"B5", false, 30389784, 30562520},  {"B5", true, 28715320, 28836600},  {"B6", false, 43040704, 43265136},
-    {"B7", false, 66347960, 66658680},  {"B7", true, 59210264, 59427544},
+    {"CIFAR", false, 1077932, 1099356},
+    {"CIFAR", true, 1683420, 1698764},
+    {"B0", false, 5288548, 5330564},
+    {"B0", true, 5913796, 5943908},
+    {"B1", false, 7794184, 7856232},
+    {"B1", true, 8332120, 8376120},
+    {"B2", false, 9109994, 9177562},
+    {"B2", true, 9504122, 9552042},
+    {"B3", false, 12233232, 12320528},
+    {"B3", true, 12590896, 12652592},
+    {"B4", false, 19341616, 19466816},
+    {"B4", true, 19328168, 19416312},
+    {"B5", false, 30389784, 30562520},
+    {"B5", true, 28715320, 28836600},
+    {"B6", false, 43040704, 43265136},
+    {"B7", false, 66347960, 66658680},
+    {"B7", true, 59210264, 59427544},
+    // timm's counts.
+    {"Lite0", false, 4652008, 4694024},
+    {"Lite1", false, 5416680, 5470344},
+    {"Lite2", false, 6092072, 6150168},
+    {"Lite3", false, 8197096, 8273768},
+    {"Lite4", false, 13006568, 13118936},
+    {"V2-B0", false, 7139704, 7200312},
+    {"V2-B1", false, 8141052, 8212124},
+    {"V2-B2", false, 10096086, 10178374},
+    {"V2-B3", false, 14358406, 14467622},
+    {"V2-S", false, 21458488, 21612360},
+    {"V2-M", false, 54139356, 54431388},
+    {"V2-L", false, 118515272, 119027848},
 };
 
 class EfficientnetSizes : public testing::TestWithParam<SizeCase> {};
@@ -70,7 +94,9 @@ TEST_P(EfficientnetSizes, HaveTheirParameterCountWithEitherNorm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EfficientnetSizes, testing::ValuesIn(kSizes), [](const auto& test) {
-    return std::string(test.param.size) + (test.param.grouped ? "_g16_e4" : "_g1_e6");
+    std::string name = test.param.size;
+    std::ranges::replace(name, '-', '_');
+    return name + (test.param.grouped ? "_g16_e4" : "_g1_e6");
 });
 
 TEST(EfficientnetSizesTable, IsCoveredByTheTest) {

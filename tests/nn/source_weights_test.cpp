@@ -102,7 +102,7 @@ TEST(SourceNetwork, OfThisProgramsOwnVariables) {
     EXPECT_EQ(resnext->settings.family, Family::resnext);
     EXPECT_EQ(resnext->settings.resnext.convolution_groups, 16);
     EXPECT_EQ(resnext->settings.resnext.group_dim, 8);
-    for (const char* size : {"B0", "B3", "CIFAR"}) {
+    for (const char* size : {"B0", "B3", "CIFAR", "Lite0", "Lite2", "V2-B1", "V2-S"}) {
         NetworkSettings efficient = resnet(size);
         efficient.family = Family::efficientnet;
         const auto of_efficientnet = source_network(variables_of(efficient), "");
@@ -141,10 +141,9 @@ TEST(SourceNetwork, NetworksThatThisProgramDoesNotHaveAreNamed) {
                            {"layers.0.blocks.0.attn.relative_position_bias_table", "Swin"},
                            {"trunk_output.block1.block1-0.proj.0.weight", "RegNet"},
                            {"stage2.0.branch2.0.weight", "ShuffleNet"},
-                           {"blocks.1.0.conv_exp.weight", "EfficientNetV2"},
+                           {"blocks.0.0.conv_exp.weight", "EfficientNet-EdgeTPU"},
                            {"features.1.block.0.0.weight", "MobileNet"},
                            {"features.1.conv.0.0.weight", "MobileNet"},
-                           {"_blocks.0._depthwise_conv.weight", "efficientnet_pytorch"},
                            {"features.denseblock1.denselayer1.norm1.weight", "DenseNet"},
                            {"bert.embeddings.word_embeddings.weight", "BERT"},
                            {"weight", "no network"}};
@@ -153,10 +152,71 @@ TEST(SourceNetwork, NetworksThatThisProgramDoesNotHaveAreNamed) {
         EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { source_network(descs, ""); }),
                     AllOf(HasSubstr(known.title), HasSubstr(known.tensor)));
     }
-    TensorDescs fused = {{"features.6.14.block.0.0.weight", {DType::f32, {3}}}};
-    for (const char* mark : {"features.0.0.weight", "features.0.1.weight", "features.1.0.block.0.0.weight"})
-        fused[mark] = {DType::f32, {3}};
-    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { source_network(fused, ""); }), HasSubstr("EfficientNetV2"));
+}
+
+/// The names of efficientnet_pytorch, whose blocks count through all stages.
+std::map<std::string, std::string> flat_names(const TensorDescs& own) {
+    std::map<std::string, std::string> names = {{"all/block0/conv/conv2d/kernel", "_conv_stem.weight"},
+                                                {"all/Top/conv/conv2d/kernel", "_conv_head.weight"},
+                                                {"all/Top/logits/dense/kernel", "_fc.weight"},
+                                                {"all/Top/logits/dense/bias", "_fc.bias"}};
+    const auto add_norm = [&](const std::string& scope, const std::string& theirs) {
+        names[scope + "/gamma"] = theirs + ".weight";
+        names[scope + "/beta"] = theirs + ".bias";
+        names[scope + "/moving_mean"] = theirs + ".running_mean";
+        names[scope + "/moving_variance"] = theirs + ".running_var";
+    };
+    add_norm("all/block0/batch_norm", "_bn0");
+    add_norm("all/Top/batch_norm", "_bn1");
+    int block = 0;
+    for (const auto& [name, desc] : own) {  // in the order of stages and letters
+        if (!name.ends_with("/b/conv/conv2d/kernel")) continue;
+        const std::string scope = name.substr(0, name.size() - std::string("/b/conv/conv2d/kernel").size());
+        const std::string theirs = "_blocks." + std::to_string(block++) + ".";
+        names[scope + "/a/conv/conv2d/kernel"] = theirs + "_expand_conv.weight";
+        names[name] = theirs + "_depthwise_conv.weight";
+        names[scope + "/c/conv/conv2d/kernel"] = theirs + "_project_conv.weight";
+        add_norm(scope + "/a/batch_norm", theirs + "_bn0");
+        add_norm(scope + "/b/batch_norm", theirs + "_bn1");
+        add_norm(scope + "/c/batch_norm", theirs + "_bn2");
+        for (const auto& [part, reduced] : {std::pair{"squeeze", "reduce"}, std::pair{"excite", "expand"}}) {
+            const std::string gate = scope + "/b/se/" + part + "/conv2d/";
+            names[gate + "kernel"] = theirs + "_se_" + reduced + ".weight";
+            names[gate + "bias"] = theirs + "_se_" + reduced + ".bias";
+        }
+    }
+    return names;
+}
+
+TEST(SourceNetwork, BlocksThatCountThroughAllStagesFindTheirStage) {
+    for (const char* size : {"B1", "Lite1"}) {
+        NetworkSettings settings = resnet(size);
+        settings.family = Family::efficientnet;
+        const TensorDescs own = variables_of(settings);
+        const std::map<std::string, std::string> names = flat_names(own);
+        std::map<std::string, HostTensor> theirs;
+        double mark = 0;
+        for (const auto& [name, desc] : own) {
+            Shape shape = desc.shape;
+            if (shape.size() == 4) shape = {shape[3], shape[2], shape[0], shape[1]};
+            if (shape.size() == 2) shape = {shape[1], shape[0]};
+            HostTensor tensor({DType::f32, shape});
+            tensor.set(0, ++mark);
+            theirs.emplace(names.at(name), std::move(tensor));
+        }
+        TensorDescs descs;
+        for (const auto& [name, tensor] : theirs)
+            descs.emplace(name, tensor.desc());
+        const auto source = source_network(descs, "");
+        ASSERT_TRUE(source.has_value());
+        EXPECT_EQ(source->settings.size, size);
+        EXPECT_EQ(source->settings.padding, PaddingRule::same);
+        const auto read = in_own_layout(std::move(theirs), own);
+        ASSERT_EQ(read.size(), own.size());
+        mark = 0;
+        for (const auto& [name, desc] : own)
+            EXPECT_EQ(read.at(name).at(0), ++mark) << name;
+    }
 }
 
 TEST(SourceNetwork, NormsWithoutMovingAveragesAreTheReason) {

@@ -19,8 +19,11 @@ from golden_text import write
 from make_golden import noise
 
 IMAGES, SIDE, CLASSES = 2, 64, 10
-MODELS = [*(("torchvision", name) for name in ("resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0")),
-          *(("timm", name) for name in ("resnet26", "efficientnet_b0", "tf_efficientnet_b0", "tf_efficientnet_b1"))]
+MODELS = [*(("torchvision", name) for name in ("resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0",
+                                                "efficientnet_v2_s")),
+          *(("timm", name) for name in ("resnet26", "efficientnet_b0", "tf_efficientnet_b0", "tf_efficientnet_b1",
+                                         "tf_efficientnet_lite0", "tf_efficientnet_lite2", "tf_efficientnetv2_b0",
+                                         "tf_efficientnetv2_b3"))]
 
 
 def value(name, shape):

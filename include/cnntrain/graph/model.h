@@ -161,10 +161,6 @@ struct SourceNetwork {
     SourcePixels pixels;             // as the source's networks of this size have them
     bool normalises_inside = false;  // the file has the mean and variance of x / 255: Keras's EfficientNets
     std::string assumed = {};        // conventions that the file leaves open; empty: none
-    /// Reason why another network may have the same tensors. The user excludes it by naming `sure_by`, a key of an
-    /// option.
-    std::string doubt = {};
-    std::string_view sure_by = {};
 };
 
 /// `architecture`: the source's own name of the network, such as timm's in its config.json; "" if unknown. Empty for

@@ -1,8 +1,9 @@
-// EfficientNets (Tan and Le 2019), with grouped spatial convolutions as an alternative to depthwise ones.
+// EfficientNets (Tan and Le 2019), with grouped spatial convolutions as an alternative to depthwise ones;
+// EfficientNet-Lite (TensorFlow's authors, 2020); EfficientNetV2 (Tan and Le 2021).
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,25 +20,11 @@ using graph::ValueId;
 
 namespace {
 
-struct EfficientNetSize {
-    std::string_view name;
-    double width;
-    double depth;
-    double dropout;
-    bool small_images;  // stem and stage 2 keep the resolution
+enum class BlockForm : std::uint8_t {
+    separable,  // 1x1 widens, a spatial convolution by channels or groups, squeeze-excite, 1x1 narrows
+    fused,      // a full spatial convolution widens, 1x1 narrows
+    single,     // a full spatial convolution
 };
-
-constexpr std::array<EfficientNetSize, 9> kSizes{{
-    {"CIFAR", 0.5, 1.0, 0.0, true},
-    {"B0", 1.0, 1.0, 0.2, false},
-    {"B1", 1.0, 1.1, 0.2, false},
-    {"B2", 1.1, 1.2, 0.3, false},
-    {"B3", 1.2, 1.4, 0.3, false},
-    {"B4", 1.4, 1.8, 0.4, false},
-    {"B5", 1.6, 2.2, 0.4, false},
-    {"B6", 1.8, 2.6, 0.5, false},
-    {"B7", 2.0, 3.1, 0.5, false},
-}};
 
 /// A stage before scaling.
 struct Stage {
@@ -45,36 +32,115 @@ struct Stage {
     std::int64_t stride;  // of the first block
     std::int64_t outputs;
     int blocks;
-    bool expands;
+    std::int64_t expansion;  // of its blocks' channels; 1: they are not widened
+    BlockForm form = BlockForm::separable;
 };
 
-constexpr std::array<Stage, 7> kStages{{
-    {3, 1, 16, 1, false},
-    {3, 2, 24, 2, true},
-    {5, 2, 40, 2, true},
-    {3, 2, 80, 3, true},
-    {5, 1, 112, 3, true},
-    {5, 2, 192, 4, true},
-    {3, 1, 320, 1, true},
-}};
+/// The networks that are scaled into sizes.
+struct Architecture {
+    std::span<const Stage> stages;
+    std::int64_t stem = 32;
+    /// The stem, the head, and the numbers of blocks of the first and last stages are scaled.
+    bool scales_ends = true;
+    /// Scaled channels are at least this share of the exact number.
+    double least_channels = 0.9;
+    bool squeeze_excite = true;  // of separable blocks
+    graph::Activation activation = graph::Activation::swish;
+};
 
-constexpr std::int64_t kStemFilters = 32;
+constexpr std::int64_t kUsualExpansion = 6;  // --expand-ratio sets another one
+
+constexpr Stage kStages[] = {
+    {3, 1, 16, 1, 1},  {3, 2, 24, 2, 6},  {5, 2, 40, 2, 6},  {3, 2, 80, 3, 6},
+    {5, 1, 112, 3, 6}, {5, 2, 192, 4, 6}, {3, 1, 320, 1, 6},
+};
+constexpr Stage kStagesV2B[] = {
+    {3, 1, 16, 1, 1, BlockForm::single},
+    {3, 2, 32, 2, 4, BlockForm::fused},
+    {3, 2, 48, 2, 4, BlockForm::fused},
+    {3, 2, 96, 3, 4},
+    {3, 1, 112, 5, 6},
+    {3, 2, 192, 8, 6},
+};
+constexpr Stage kStagesV2S[] = {
+    {3, 1, 24, 2, 1, BlockForm::single},
+    {3, 2, 48, 4, 4, BlockForm::fused},
+    {3, 2, 64, 4, 4, BlockForm::fused},
+    {3, 2, 128, 6, 4},
+    {3, 1, 160, 9, 6},
+    {3, 2, 256, 15, 6},
+};
+constexpr Stage kStagesV2M[] = {
+    {3, 1, 24, 3, 1, BlockForm::single},
+    {3, 2, 48, 5, 4, BlockForm::fused},
+    {3, 2, 80, 5, 4, BlockForm::fused},
+    {3, 2, 160, 7, 4},
+    {3, 1, 176, 14, 6},
+    {3, 2, 304, 18, 6},
+    {3, 1, 512, 5, 6},
+};
+constexpr Stage kStagesV2L[] = {
+    {3, 1, 32, 4, 1, BlockForm::single},
+    {3, 2, 64, 7, 4, BlockForm::fused},
+    {3, 2, 96, 7, 4, BlockForm::fused},
+    {3, 2, 192, 10, 4},
+    {3, 1, 224, 19, 6},
+    {3, 2, 384, 25, 6},
+    {3, 1, 640, 7, 6},
+};
+
+constexpr Architecture kFirst{.stages = kStages};
+constexpr Architecture kLite{
+    .stages = kStages, .scales_ends = false, .squeeze_excite = false, .activation = graph::Activation::relu6};
+constexpr Architecture kV2B{.stages = kStagesV2B, .least_channels = 0};
+constexpr Architecture kV2S{.stages = kStagesV2S, .stem = 24};
+constexpr Architecture kV2M{.stages = kStagesV2M, .stem = 24};
+constexpr Architecture kV2L{.stages = kStagesV2L};
+
+struct EfficientNetSize {
+    std::string_view name;
+    double width;
+    double depth;
+    double dropout;
+    std::int64_t pixels;  // height and width of the images
+    const Architecture& architecture = kFirst;
+    bool small_images = false;  // stem and stage 2 keep the resolution
+};
+
+constexpr EfficientNetSize kSizes[] = {
+    {"CIFAR", 0.5, 1.0, 0.0, 32, kFirst, true},
+    {"B0", 1.0, 1.0, 0.2, 224},
+    {"B1", 1.0, 1.1, 0.2, 240},
+    {"B2", 1.1, 1.2, 0.3, 260},
+    {"B3", 1.2, 1.4, 0.3, 300},
+    {"B4", 1.4, 1.8, 0.4, 380},
+    {"B5", 1.6, 2.2, 0.4, 456},
+    {"B6", 1.8, 2.6, 0.5, 528},
+    {"B7", 2.0, 3.1, 0.5, 600},
+    {"Lite0", 1.0, 1.0, 0.2, 224, kLite},
+    {"Lite1", 1.0, 1.1, 0.2, 240, kLite},
+    {"Lite2", 1.1, 1.2, 0.3, 260, kLite},
+    {"Lite3", 1.2, 1.4, 0.3, 280, kLite},
+    {"Lite4", 1.4, 1.8, 0.3, 300, kLite},
+    {"V2-B0", 1.0, 1.0, 0.2, 224, kV2B},
+    {"V2-B1", 1.0, 1.1, 0.2, 240, kV2B},
+    {"V2-B2", 1.1, 1.2, 0.3, 260, kV2B},
+    {"V2-B3", 1.2, 1.4, 0.3, 300, kV2B},
+    {"V2-S", 1.0, 1.0, 0.2, 384, kV2S},
+    {"V2-M", 1.0, 1.0, 0.3, 480, kV2M},
+    {"V2-L", 1.0, 1.0, 0.4, 480, kV2L},
+};
+
 constexpr double kSqueeze = 0.25;  // of a block's input channels
 const Initialiser kPointwise{.kind = Initialiser::Kind::truncated_normal_fan_out, .value = 2};
 const Initialiser kSpatial{.kind = Initialiser::Kind::truncated_normal_fan_in, .value = 2};
 
-/// The nearest multiple of `divisor` that is at least 90 % of the scaled count.
-std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divisor) {
+/// The nearest multiple of `divisor` that is at least the share `least` of the scaled count.
+std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divisor, double least) {
     const double wanted = static_cast<double>(base) * width;
     const auto step = static_cast<double>(divisor);
     const double rounded = std::max(step, std::floor((wanted + step / 2) / step) * step);
-    return static_cast<std::int64_t>(rounded < 0.9 * wanted ? rounded + step : rounded);
-}
-
-/// a, b, ..., z, aa, ab, ...: large coefficients give many blocks.
-std::string block_letters(int index) {
-    const std::string last(1, static_cast<char>('a' + index % 26));
-    return index < 26 ? last : block_letters(index / 26 - 1) + last;
+    return static_cast<std::int64_t>(rounded < least * wanted ? rounded + step : rounded);
 }
 
 /// The activations of a network.
@@ -84,9 +150,11 @@ struct ActivationSettings {
     double proxy_epsilon = 0;
 };
 
-/// One inverted bottleneck: a widens, b is spatial, c narrows.
+/// One inverted bottleneck. Separable: a widens, b is spatial, c narrows. Fused: a is spatial and widens, c narrows.
+/// Single: c is spatial.
 struct MbConv {
     std::string name;  // "block2a"
+    BlockForm form = BlockForm::separable;
     std::int64_t kernel = 3;
     std::int64_t stride = 1;
     std::int64_t inputs = 0;
@@ -136,7 +204,11 @@ ValueId squeeze_excite(Layers& layers, const Activated& x, const std::string& sc
 }
 
 ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
-    const ConvShape shape{.filters = block.middle, .initialiser = kPointwise};
+    ConvShape shape{.filters = block.middle, .initialiser = kPointwise};
+    if (block.form == BlockForm::fused) {
+        shape.kernel = block.kernel;
+        shape.stride = block.stride;
+    }
     return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
 }
 
@@ -154,13 +226,18 @@ ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv
 }
 
 ValueId part_c(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
+    if (block.form == BlockForm::single) {
+        const ConvShape shape{
+            .filters = block.outputs, .kernel = block.kernel, .stride = block.stride, .initialiser = kPointwise};
+        return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
+    }
     x = layers.conv(x, scope + "/conv/conv2d", {.filters = block.outputs, .initialiser = kPointwise});
     return block.activation.proxy_norm ? layers.norm_without_shift(x, scope) : layers.norm(x, scope);
 }
 
 ValueId residual_block(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
     ValueId branch = block.expands() ? part_a(layers, x, scope + "/a", block) : x;
-    branch = part_b(layers, branch, scope + "/b", block);
+    if (block.form == BlockForm::separable) branch = part_b(layers, branch, scope + "/b", block);
     branch = part_c(layers, branch, scope + "/c", block);
     branch = layers.drop(branch, scope + "/drop", {.keep = block.survival, .per_sample = true});
     return layers.add(branch, x, scope + "/add");
@@ -179,9 +256,11 @@ void append(Network& network, const MbConv& block) {
                                return part_a(layers, x, scope + "/a", block);
                            }});
     }
-    network.push_back({block.name + "/b", [block](Layers& layers, ValueId x, const std::string& scope) {
-                           return part_b(layers, x, scope, block);
-                       }});
+    if (block.form == BlockForm::separable) {
+        network.push_back({block.name + "/b", [block](Layers& layers, ValueId x, const std::string& scope) {
+                               return part_b(layers, x, scope, block);
+                           }});
+    }
     network.push_back({block.name + "/c", [block](Layers& layers, ValueId x, const std::string& scope) {
                            return part_c(layers, x, scope, block);
                        }});
@@ -194,6 +273,7 @@ struct Plan {
     std::vector<MbConv> blocks;
     std::int64_t head = 0;
     double dropout = 0;
+    ActivationSettings activation;
 };
 
 std::int64_t spatial_groups(const std::string& network, const std::string& block, std::int64_t channels,
@@ -221,8 +301,8 @@ void check_settings(const EfficientnetSettings& settings) {
     require(rate >= 0 && rate < 1, "expected 0 <= --dropout-rate < 1", rate);
 }
 
-ActivationSettings activation_settings(const EfficientnetSettings& settings) {
-    return {settings.swish ? graph::Activation::swish : graph::Activation::relu, settings.proxy_norm,
+ActivationSettings activation_settings(const EfficientnetSettings& settings, const Architecture& architecture) {
+    return {settings.swish ? architecture.activation : graph::Activation::relu, settings.proxy_norm,
             settings.proxy_epsilon};
 }
 
@@ -230,31 +310,43 @@ Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
     const EfficientnetSettings& settings = model.efficientnet;
     const double width = settings.width_coefficient > 0 ? settings.width_coefficient : size.width;
     const double depth = settings.depth_coefficient > 0 ? settings.depth_coefficient : size.depth;
-    const auto channels = [&](std::int64_t base) { return scaled_channels(base, width, settings.depth_divisor); };
+    const Architecture& architecture = size.architecture;
+    const auto channels = [&](std::int64_t base) {
+        return scaled_channels(base, width, settings.depth_divisor, architecture.least_channels);
+    };
+    const auto end_channels = [&](std::int64_t base) { return architecture.scales_ends ? channels(base) : base; };
 
     Plan plan;
-    plan.stem = channels(kStemFilters);
+    plan.stem = end_channels(architecture.stem);
     plan.stem_stride = size.small_images ? 1 : 2;
-    plan.head = channels(settings.top_width);
+    plan.head = end_channels(settings.top_width);
     plan.dropout = settings.dropout_rate.value_or(size.dropout);
+    plan.activation = activation_settings(settings, architecture);
     std::int64_t inputs = plan.stem;
-    for (std::size_t s = 0; s < kStages.size(); ++s) {
-        const Stage& stage = kStages[s];
-        const auto repeats = static_cast<int>(std::ceil(depth * stage.blocks));
+    for (std::size_t s = 0; s < architecture.stages.size(); ++s) {
+        const Stage& stage = architecture.stages[s];
+        const bool is_end = s == 0 || s + 1 == architecture.stages.size();
+        const bool scales = architecture.scales_ends || !is_end;
+        const int repeats = scales ? static_cast<int>(std::ceil(depth * stage.blocks)) : stage.blocks;
+        const std::int64_t expansion = stage.expansion == kUsualExpansion ? settings.expand_ratio : stage.expansion;
         for (int r = 0; r < repeats; ++r) {
             const bool keeps_resolution = r > 0 || (s == 1 && size.small_images);
             MbConv block;
             block.name = "block" + std::to_string(s + 1) + block_letters(r);
+            block.form = stage.form;
             block.kernel = stage.kernel;
             block.stride = keeps_resolution ? 1 : stage.stride;
             block.inputs = inputs;
-            block.middle = inputs * (stage.expands ? settings.expand_ratio : 1);
+            block.middle = inputs * expansion;
             block.outputs = channels(stage.outputs);
-            block.groups = spatial_groups("efficientnet " + model.size, block.name, block.middle, settings.group_dim);
-            block.activation = activation_settings(settings);
-            if (settings.squeeze_excite) {
-                const auto squeezed = static_cast<std::int64_t>(kSqueeze * static_cast<double>(inputs));
-                block.squeezed = std::max(squeezed, std::int64_t{1});
+            block.activation = plan.activation;
+            if (stage.form == BlockForm::separable) {
+                block.groups =
+                    spatial_groups("efficientnet " + model.size, block.name, block.middle, settings.group_dim);
+                if (settings.squeeze_excite && architecture.squeeze_excite) {
+                    const auto squeezed = static_cast<std::int64_t>(kSqueeze * static_cast<double>(inputs));
+                    block.squeezed = std::max(squeezed, std::int64_t{1});
+                }
             }
             inputs = block.outputs;
             plan.blocks.push_back(std::move(block));
@@ -269,21 +361,39 @@ Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
 
 /// A block as its tensors describe it.
 struct FoundBlock {
-    std::int64_t inputs, middle, outputs, kernel;
+    BlockForm form;
+    std::int64_t inputs, middle, outputs, kernel, squeezed;
     bool operator==(const FoundBlock&) const = default;
 };
 
+FoundBlock found_block(const SourceShapes& shapes, const std::string& scope, bool may_expand) {
+    const auto kernel_of = [&](const std::string& part) -> std::optional<Shape> {
+        const std::string name = scope + part + "/conv2d/kernel";
+        return shapes.has(name) ? std::optional(shapes.expect(name, kKernelRank)) : std::nullopt;
+    };
+    const Shape narrow = shapes.expect(scope + "/c/conv/conv2d/kernel", kKernelRank);
+    const auto widen = may_expand ? kernel_of("/a/conv") : std::nullopt;
+    const auto spatial = kernel_of("/b/conv");
+    const auto squeeze = kernel_of("/b/se/squeeze");
+    const BlockForm form = spatial ? BlockForm::separable : widen ? BlockForm::fused : BlockForm::single;
+    return {.form = form,
+            .inputs = widen ? (*widen)[2] : narrow[2],
+            .middle = narrow[2],
+            .outputs = narrow[3],
+            .kernel = (spatial ? *spatial
+                       : widen ? *widen
+                               : narrow)[0],
+            .squeezed = squeeze ? squeeze->back() : 0};
+}
+
 std::vector<FoundBlock> found_blocks(const SourceShapes& shapes) {
     std::vector<FoundBlock> blocks;
-    for (std::size_t stage = 1; stage <= kStages.size(); ++stage) {
+    constexpr int kMostStages = 7;
+    for (int stage = 1; stage <= kMostStages; ++stage) {
         for (int r = 0;; ++r) {
             const std::string scope = "all/block" + std::to_string(stage) + block_letters(r);
             if (!shapes.has(scope + "/c/conv/conv2d/kernel")) break;
-            const Shape narrow = shapes.expect(scope + "/c/conv/conv2d/kernel", 4);
-            const bool expands = kStages[stage - 1].expands;
-            const auto widen = expands ? shapes(scope + "/a/conv/conv2d/kernel") : std::nullopt;
-            const std::int64_t kernel = shapes.expect(scope + "/b/conv/conv2d/kernel", 4)[0];
-            blocks.push_back({widen && widen->size() == 4 ? (*widen)[2] : narrow[2], narrow[2], narrow[3], kernel});
+            blocks.push_back(found_block(shapes, scope, stage > 1));  // no network widens in its first stage
         }
     }
     return blocks;
@@ -292,32 +402,36 @@ std::vector<FoundBlock> found_blocks(const SourceShapes& shapes) {
 std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
     const std::string stem = "all/block0/conv/conv2d/kernel";
     if (!shapes.has(stem)) return std::nullopt;
-    const std::vector<FoundBlock> told = found_blocks(shapes);
-    const Shape spatial = shapes.expect("all/block1a/b/conv/conv2d/kernel", 4);
+    const std::vector<FoundBlock> found = found_blocks(shapes);
     NetworkSettings settings;
     settings.family = Family::efficientnet;
-    settings.efficientnet.group_dim = spatial[2] == 1 || spatial[3] == 1 ? 1 : spatial[2];
-    settings.efficientnet.squeeze_excite = shapes.has("all/block1a/b/se/squeeze/conv2d/kernel");
+    const auto spatial = shapes("all/block1a/b/conv/conv2d/kernel");
+    const bool grouped = spatial && spatial->size() == kKernelRank && (*spatial)[2] != 1 && (*spatial)[3] != 1;
+    settings.efficientnet.group_dim = grouped ? (*spatial)[2] : 1;
     if (shapes.has("all/block0/GroupNorm/gamma")) settings.norm = NormKind::group;
-    if (const auto head = shapes("all/Top/logits/dense/kernel"); head && head->size() == 2) {
-        settings.classes = (*head)[1];
-    } else {
-        settings.classes = 0;
+    const auto head = shapes("all/Top/logits/dense/kernel");
+    settings.classes = head && head->size() == 2 ? (*head)[1] : 0;
+    for (const bool squeeze_excite : {true, false}) {  // Lite has none anyway, and is likelier than --no-se
+        settings.efficientnet.squeeze_excite = squeeze_excite;
+        for (const EfficientNetSize& size : kSizes) {
+            settings.size = size.name;
+            settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;
+            const Plan plan = make_plan(settings, size);
+            std::vector<FoundBlock> planned;
+            for (const MbConv& block : plan.blocks) {
+                planned.push_back(
+                    {block.form, block.inputs, block.middle, block.outputs, block.kernel, block.squeezed});
+            }
+            const bool same = planned == found && shapes.expect(stem, kKernelRank)[3] == plan.stem &&
+                              shapes.expect("all/Top/conv/conv2d/kernel", kKernelRank)[3] == plan.head;
+            if (same) return settings;
+        }
     }
-    for (const EfficientNetSize& size : kSizes) {
-        settings.size = size.name;
-        settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;
-        const Plan plan = make_plan(settings, size);
-        std::vector<FoundBlock> planned;
-        for (const MbConv& block : plan.blocks)
-            planned.push_back({block.inputs, block.middle, block.outputs, block.kernel});
-        const bool same = planned == told && shapes.expect(stem, 4)[3] == plan.stem &&
-                          shapes.expect("all/Top/conv/conv2d/kernel", 4)[3] == plan.head;
-        if (same) return settings;
-    }
-    throw Error(ErrorKind::unsupported, "no EfficientNet of this program has the tensors of this one: " +
-                                            shapes.name(stem) + " with " + std::to_string(shapes.expect(stem, 4)[3]) +
-                                            " filters, " + std::to_string(told.size()) + " blocks; B0 to B7 are known");
+    throw Error(ErrorKind::unsupported,
+                "no EfficientNet of this program has the tensors of this one: " + shapes.name(stem) + " with " +
+                    std::to_string(shapes.expect(stem, kKernelRank)[3]) + " filters, " + std::to_string(found.size()) +
+                    " blocks; B0 to B7, Lite0 to Lite4, V2-B0 to V2-B3, V2-S, V2-M and V2-L "
+                    "are known");
 }
 
 std::vector<std::string> efficientnet_sizes(NetworkForm /*form*/) {
@@ -329,12 +443,11 @@ std::vector<std::string> efficientnet_sizes(NetworkForm /*form*/) {
 }
 
 Network efficientnet(const NetworkSettings& settings) {
-    const auto* size =
-        std::find_if(kSizes.begin(), kSizes.end(), [&](const EfficientNetSize& s) { return s.name == settings.size; });
-    CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);
+    const auto* size = std::ranges::find(kSizes, settings.size, &EfficientNetSize::name);
+    CNNTRAIN_CHECK(size != std::end(kSizes), "efficientnet size " + settings.size);
     check_settings(settings.efficientnet);
     const Plan plan = make_plan(settings, *size);
-    const ActivationSettings act = activation_settings(settings.efficientnet);
+    const ActivationSettings& act = plan.activation;
 
     Network network;
     const ConvShape stem{.filters = plan.stem, .kernel = 3, .stride = plan.stem_stride, .initialiser = kPointwise};
@@ -356,22 +469,24 @@ Network efficientnet(const NetworkSettings& settings) {
     return network;
 }
 
-/// "4" and "b4" are B4, "cifar" is CIFAR.
+/// "4" and "b4" are B4, "v2s" and "V2_S" are V2-S: case and separators do not count.
 std::string spelled_size(std::string size) {
-    std::transform(size.begin(), size.end(), size.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    const bool bare =
-        !size.empty() && std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-    return bare ? "B" + size : size;
+    const auto letters = [](std::string_view text) {
+        std::string kept;
+        for (const unsigned char c : text) {
+            if (std::isalnum(c) != 0) kept += static_cast<char>(std::toupper(c));
+        }
+        return kept;
+    };
+    for (const EfficientNetSize& known : kSizes) {
+        if (letters(known.name) == letters(size) || letters(known.name) == "B" + size) return std::string(known.name);
+    }
+    return size;
 }
 
-/// Indexed by size B0, B1, ...
-constexpr std::array<std::int64_t, 8> kPixels = {224, 240, 260, 300, 380, 456, 528, 600};
-
 std::int64_t image_size(std::string_view size) {
-    const bool numbered = size.size() == 2 && size[0] == 'B' && size[1] >= '0' && size[1] <= '7';
-    if (numbered) return kPixels[static_cast<std::size_t>(size[1] - '0')];
-    return size == "CIFAR" ? 32 : 0;
+    const auto* const found = std::ranges::find(kSizes, size, &EfficientNetSize::name);
+    return found == std::end(kSizes) ? 0 : found->pixels;
 }
 
 FormDefaults large_image_defaults() {
@@ -407,6 +522,11 @@ FormDefaults small_image_defaults() {
 
 }  // namespace
 
+std::string block_letters(int index) {  // large coefficients give many blocks
+    const std::string last(1, static_cast<char>('a' + index % 26));
+    return index < 26 ? last : block_letters(index / 26 - 1) + last;
+}
+
 FamilyRow efficientnet_family() {
     return {.sizes = efficientnet_sizes,
             .network = efficientnet,
@@ -427,192 +547,6 @@ FamilyRow efficientnet_family() {
                      .one_group_with_batch_norm = true,
                      .always_tells_decay = true,
                      .splits_before_any_function = true}};
-}
-
-// Formats of other programs' weights of EfficientNet.
-
-namespace {
-
-constexpr double kTensorflowEpsilon = 1e-3;
-constexpr double kPytorchEpsilon = 1e-5;
-
-int number_of(const SourceNetwork& network) {
-    return network.settings.size.back() - '0';  // B0 to B7
-}
-
-/// EfficientNet-Lite, published for small devices, has the tensors of a network without squeeze-excite.
-void doubt_without_squeeze_excite(SourceNetwork& network) {
-    if (network.settings.efficientnet.squeeze_excite) return;
-    network.sure_by = "no_se";
-    network.doubt =
-        "its EfficientNet has no squeeze-excite. EfficientNet-Lite has the same tensors and computes otherwise (ReLU6, "
-        "other widths of B1 to B4, other means of images), and this program does not have it";
-}
-
-/// torchvision's first weights; the weights of B5 to B7 were converted from TensorFlow.
-void complete_torchvision(SourceNetwork& network, const std::string& /*architecture*/) {
-    doubt_without_squeeze_excite(network);
-    constexpr std::array<int, 8> kResized = {256, 256, 288, 320, 384, 456, 528, 600};
-    constexpr std::array<int, 8> kCropped = {224, 240, 288, 300, 380, 456, 528, 600};
-    constexpr int kFirstConverted = 5;
-    const auto size = static_cast<std::size_t>(number_of(network));
-    network.settings.padding = PaddingRule::symmetric;
-    network.settings.epsilon = number_of(network) >= kFirstConverted ? kTensorflowEpsilon : kPytorchEpsilon;
-    network.pixels.image_size = kCropped.at(size);
-    network.pixels.crop_fraction = static_cast<double>(kCropped.at(size)) / kResized.at(size);
-    network.pixels.interpolation = "bicubic";
-}
-
-void complete_timm(SourceNetwork& network, const std::string& architecture) {
-    doubt_without_squeeze_excite(network);
-    static const Patterns known({R"(^(tf_)?efficientnet_b[0-7](_aa|_ap|_ns|_jft|_in1k)*$)"});
-    if (!architecture.empty() && !known.match(base_architecture(architecture))) {
-        throw Error(ErrorKind::unsupported, "architecture '" + architecture +
-                                                "' is not known; expected efficientnet_b0 to efficientnet_b7, or "
-                                                "tf_efficientnet_b0 to tf_efficientnet_b7");
-    }
-    const bool of_tensorflow = architecture.starts_with("tf_");
-    network.settings.padding = of_tensorflow ? PaddingRule::same : PaddingRule::symmetric;
-    network.settings.epsilon = of_tensorflow ? kTensorflowEpsilon : kPytorchEpsilon;
-    constexpr std::array<double, 8> kCropFractions = {0.875, 0.882, 0.890, 0.904, 0.922, 0.934, 0.942, 0.949};
-    network.pixels.image_size = family_info(Family::efficientnet).image_size(network.settings.size);
-    network.pixels.crop_fraction = kCropFractions.at(static_cast<std::size_t>(number_of(network)));
-    network.pixels.interpolation = "bicubic";
-    if (architecture.empty()) {
-        network.assumed =
-            "the padding and norms of efficientnet_*; if they are of a tf_efficientnet_*, give --padding same "
-            "--norm-epsilon 0.001";
-    }
-}
-
-void complete_keras_efficientnet(SourceNetwork& network, const std::string& /*architecture*/) {
-    doubt_without_squeeze_excite(network);
-    network.settings.padding = PaddingRule::same;
-    network.settings.epsilon = kTensorflowEpsilon;
-    network.pixels.image_size = family_info(Family::efficientnet).image_size(network.settings.size);
-    network.pixels.crop_fraction = 1;
-    network.normalises_inside = true;
-}
-
-std::vector<std::string> torchvision_efficientnets(const NetworkSettings& network) {
-    return {"efficientnet_b" + network.size.substr(1)};
-}
-
-/// The second one is TensorFlow's: it pads as TensorFlow does.
-std::vector<std::string> timm_efficientnets(const NetworkSettings& network) {
-    const std::string name = "efficientnet_b" + network.size.substr(1);
-    return {name, "tf_" + name};
-}
-
-SourceFormat torchvision_format() {
-    return {
-        .name = "torchvision",
-        .marks = {"features.0.0.weight", "features.0.1.weight", "features.1.0.block.0.0.weight"},
-        .kernels = KernelOrder::oihw,
-        .norm_leaves = {"weight", "bias", "running_mean", "running_var"},
-        .names = {{"all/block0/conv/conv2d/kernel", "features.0.0.weight"},
-                  {"all/block0/batch_norm/{n}", "features.0.1.{n}"},
-                  {"all/block1{l}/b/conv/conv2d/kernel", "features.1.{1-}.block.0.0.weight"},
-                  {"all/block1{l}/b/batch_norm/{n}", "features.1.{1-}.block.0.1.{n}"},
-                  {"all/block1{l}/b/se/squeeze/conv2d/kernel", "features.1.{1-}.block.1.fc1.weight"},
-                  {"all/block1{l}/b/se/squeeze/conv2d/bias", "features.1.{1-}.block.1.fc1.bias"},
-                  {"all/block1{l}/b/se/excite/conv2d/kernel", "features.1.{1-}.block.1.fc2.weight"},
-                  {"all/block1{l}/b/se/excite/conv2d/bias", "features.1.{1-}.block.1.fc2.bias"},
-                  {"all/block1{l}/c/conv/conv2d/kernel", "features.1.{1-}.block.2.0.weight"},
-                  {"all/block1{l}/c/batch_norm/{n}", "features.1.{1-}.block.2.1.{n}"},
-                  {"all/block{d}{l}/a/conv/conv2d/kernel", "features.{1}.{2-}.block.0.0.weight"},
-                  {"all/block{d}{l}/a/batch_norm/{n}", "features.{1}.{2-}.block.0.1.{n}"},
-                  {"all/block{d}{l}/b/conv/conv2d/kernel", "features.{1}.{2-}.block.1.0.weight"},
-                  {"all/block{d}{l}/b/batch_norm/{n}", "features.{1}.{2-}.block.1.1.{n}"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/kernel", "features.{1}.{2-}.block.2.fc1.weight"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/bias", "features.{1}.{2-}.block.2.fc1.bias"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/kernel", "features.{1}.{2-}.block.2.fc2.weight"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/bias", "features.{1}.{2-}.block.2.fc2.bias"},
-                  {"all/block{d}{l}/c/conv/conv2d/kernel", "features.{1}.{2-}.block.3.0.weight"},
-                  {"all/block{d}{l}/c/batch_norm/{n}", "features.{1}.{2-}.block.3.1.{n}"},
-                  {"all/Top/conv/conv2d/kernel", "features.8.0.weight"},
-                  {"all/Top/batch_norm/{n}", "features.8.1.{n}"},
-                  {"all/Top/logits/dense/kernel", "classifier.1.weight"},
-                  {"all/Top/logits/dense/bias", "classifier.1.bias"}},
-        .ignored = {"num_batches_tracked"},
-        .complete = complete_torchvision,
-        .architectures = {torchvision_efficientnets, nullptr},
-    };
-}
-
-SourceFormat timm_format() {
-    return {
-        .name = "timm",
-        .marks = {"conv_stem.weight", "bn1.weight", "conv_head.weight", "blocks.0.0.conv_dw.weight"},
-        .kernels = KernelOrder::oihw,
-        .norm_leaves = {"weight", "bias", "running_mean", "running_var"},
-        .names = {{"all/block0/conv/conv2d/kernel", "conv_stem.weight"},
-                  {"all/block0/batch_norm/{n}", "bn1.{n}"},
-                  {"all/block1{l}/b/conv/conv2d/kernel", "blocks.0.{1-}.conv_dw.weight"},
-                  {"all/block1{l}/b/batch_norm/{n}", "blocks.0.{1-}.bn1.{n}"},
-                  {"all/block1{l}/c/conv/conv2d/kernel", "blocks.0.{1-}.conv_pw.weight"},
-                  {"all/block1{l}/c/batch_norm/{n}", "blocks.0.{1-}.bn2.{n}"},
-                  {"all/block{d}{l}/a/conv/conv2d/kernel", "blocks.{1-}.{2-}.conv_pw.weight"},
-                  {"all/block{d}{l}/a/batch_norm/{n}", "blocks.{1-}.{2-}.bn1.{n}"},
-                  {"all/block{d}{l}/b/conv/conv2d/kernel", "blocks.{1-}.{2-}.conv_dw.weight"},
-                  {"all/block{d}{l}/b/batch_norm/{n}", "blocks.{1-}.{2-}.bn2.{n}"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/kernel", "blocks.{1-}.{2-}.se.conv_reduce.weight"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/bias", "blocks.{1-}.{2-}.se.conv_reduce.bias"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/kernel", "blocks.{1-}.{2-}.se.conv_expand.weight"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/bias", "blocks.{1-}.{2-}.se.conv_expand.bias"},
-                  {"all/block{d}{l}/c/conv/conv2d/kernel", "blocks.{1-}.{2-}.conv_pwl.weight"},
-                  {"all/block{d}{l}/c/batch_norm/{n}", "blocks.{1-}.{2-}.bn3.{n}"},
-                  {"all/Top/conv/conv2d/kernel", "conv_head.weight"},
-                  {"all/Top/batch_norm/{n}", "bn2.{n}"},
-                  {"all/Top/logits/dense/kernel", "classifier.weight"},
-                  {"all/Top/logits/dense/bias", "classifier.bias"}},
-        .foreign_parts = {{".se.fc", "another squeeze-excite than conv_reduce and conv_expand"},
-                          {".conv_exp.", "fused blocks"},
-                          {"conv_dw.0.", "convolutions of several kernel sizes"},
-                          {".routing_fn.", "conditional convolutions"},
-                          {".aa.", "an anti-aliasing filter"}},
-        .ignored = {"num_batches_tracked"},
-        .complete = complete_timm,
-        .architectures = {nullptr, timm_efficientnets},
-    };
-}
-
-SourceFormat keras_efficientnet() {
-    return {
-        .name = "Keras applications",
-        .marks = {"stem_conv/kernel", "stem_bn/gamma", "block1a_project_conv/kernel"},
-        .norm_leaves = {"gamma", "beta", "moving_mean", "moving_variance"},
-        .names = {{"all/block0/conv/conv2d/kernel", "stem_conv/kernel"},
-                  {"all/block0/batch_norm/{n}", "stem_bn/{n}"},
-                  {"all/block{d}{l}/a/conv/conv2d/kernel", "block{1}{2}_expand_conv/kernel"},
-                  {"all/block{d}{l}/a/batch_norm/{n}", "block{1}{2}_expand_bn/{n}"},
-                  {"all/block{d}{l}/b/conv/conv2d/kernel", "block{1}{2}_dwconv/kernel"},
-                  {"all/block{d}{l}/b/batch_norm/{n}", "block{1}{2}_bn/{n}"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/kernel", "block{1}{2}_se_reduce/kernel"},
-                  {"all/block{d}{l}/b/se/squeeze/conv2d/bias", "block{1}{2}_se_reduce/bias"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/kernel", "block{1}{2}_se_expand/kernel"},
-                  {"all/block{d}{l}/b/se/excite/conv2d/bias", "block{1}{2}_se_expand/bias"},
-                  {"all/block{d}{l}/c/conv/conv2d/kernel", "block{1}{2}_project_conv/kernel"},
-                  {"all/block{d}{l}/c/batch_norm/{n}", "block{1}{2}_project_bn/{n}"},
-                  {"all/Top/conv/conv2d/kernel", "top_conv/kernel"},
-                  {"all/Top/batch_norm/{n}", "top_bn/{n}"},
-                  {"all/Top/logits/dense/kernel", "predictions/kernel"},
-                  {"all/Top/logits/dense/bias", "predictions/bias"}},
-        .ignored = {"/mean", "/variance", "/count"},  // of the layer that normalises the input
-        .complete = complete_keras_efficientnet,
-    };
-}
-
-}  // namespace
-
-const std::vector<SourceFormat>& efficientnet_formats() {
-    static const std::vector<SourceFormat> formats = {
-        {.name = "this program", .own = true, .marks = {"all/block0/conv/conv2d/kernel"}},
-        torchvision_format(),
-        timm_format(),
-        keras_efficientnet(),
-    };
-    return formats;
 }
 
 }  // namespace cnntrain::nn

@@ -38,6 +38,9 @@ FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride
 FamilyRow resnext_family();       // Xie et al. 2016
 FamilyRow efficientnet_family();  // Tan and Le 2019
 
+/// a, b, ..., z, aa, ab, ...: the blocks of an EfficientNet's stage.
+std::string block_letters(int index);
+
 // The skeleton that ResNet and ResNeXt share.
 
 enum class Block : std::uint8_t { two_conv, bottleneck };

@@ -358,7 +358,6 @@ struct OtherNetwork {
 /// The first row with a mark in the file decides.
 const std::vector<OtherNetwork>& other_networks() {
     static const std::vector<OtherNetwork> rows = {
-        {Patterns({R"(^_blocks\.\d+\._depthwise_conv\.)"}), "an EfficientNet with the names of efficientnet_pytorch"},
         {Patterns({R"(^(features|layers)\.\d+\.(blocks\.)?\d+\.attn\.relative_position_bias_table$)"}), "a Swin"},
         {Patterns({R"(^features\.\d+\.\d+\.layer_scale$)", R"(^stages\.\d+\.blocks\.\d+\.(gamma|conv_dw\.weight)$)",
                    R"(^convnext(v2)?\.)"}),
@@ -368,9 +367,7 @@ const std::vector<OtherNetwork>& other_networks() {
          "a vision transformer"},
         {Patterns({R"(^trunk_output\.block1\.)", R"(^s1\.b1\.conv1\.)"}), "a RegNet"},
         {Patterns({R"(^stage2\.0\.branch2\.)"}), "a ShuffleNet"},
-        {Patterns(
-             {R"(^blocks\.\d+\.\d+\.conv_exp\.)", R"(^features\.6\.(1[3-9]|2\d)\.block\.)", R"(^block4a_dwconv2/)"}),
-         "an EfficientNetV2 or EfficientNet-EdgeTPU"},
+        {Patterns({R"(^blocks\.0\.\d+\.conv_exp\.)"}), "an EfficientNet-EdgeTPU"},
         {Patterns({R"(^features\.\d+\.block\.\d+\.)", R"(^features\.\d+\.conv\.\d+\.)", R"(^conv_head\.bias$)",
                    R"(^expanded_conv(_|/))", R"(^conv_dw_1/)", R"(^mobilenet_v[12]\.)"}),
          "a MobileNet"},
@@ -395,8 +392,8 @@ void refuse_other_networks(const TensorDescs& tensors, bool has_format) {
     const auto refuse = [](const std::string& what) {
         throw Error(ErrorKind::unsupported,
                     what +
-                        "; this program has ResNet, ResNeXt and EfficientNet B0 to B7 with the tensors of "
-                        "torchvision, timm and Keras (`cnntrain help weights`)");
+                        "; this program has ResNet, ResNeXt and EfficientNet (B0 to B7, Lite, V2) with the "
+                        "tensors of torchvision, timm and Keras (`cnntrain help weights`)");
     };
     for (const OtherNetwork& row : other_networks()) {
         const auto found =

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,8 @@ struct SourceFormat {
     std::string_view name;
     bool own = false;                     // names and layout are this program's
     std::vector<std::string_view> marks;  // every file has tensors of these names
+    /// Beginnings of names that the rules have otherwise, with their second point; null: none.
+    std::map<std::string, std::string> (*prefixes)(const TensorDescs& tensors) = nullptr;
     KernelOrder kernels = KernelOrder::hwio;
     std::array<std::string_view, 4> norm_leaves{};  // of gamma, beta, moving mean, moving variance
     std::vector<NameRule> names = {};               // the first that fits decides

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -122,6 +123,27 @@ template <typename Tensors> const SourceFormat* format_of(const Tensors& tensors
         }
     }
     return nullptr;
+}
+
+/// The tensors with the names that the format's rules have.
+template <typename Tensors> Tensors with_rule_names(const SourceFormat& format, Tensors tensors) {
+    if (format.prefixes == nullptr) return tensors;
+    TensorDescs descs;
+    for (const auto& [name, tensor] : tensors) {
+        if constexpr (std::is_same_v<Tensors, TensorDescs>) {
+            descs.emplace(name, tensor);
+        } else {
+            descs.emplace(name, tensor.desc());
+        }
+    }
+    const std::map<std::string, std::string> prefixes = format.prefixes(descs);
+    Tensors renamed;
+    for (auto& [name, tensor] : tensors) {
+        const std::size_t length = name.find('.', name.find('.') + 1) + 1;
+        const auto found = prefixes.find(name.substr(0, length));
+        renamed.emplace(found == prefixes.end() ? name : found->second + name.substr(length), std::move(tensor));
+    }
+    return renamed;
 }
 
 bool is_ignored(const SourceFormat& format, const std::string& name) {
@@ -317,7 +339,7 @@ std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const st
     network.own = format->own;
     try {
         refuse_foreign_parts(*format, tensors);
-        network.settings = settings_of(*format, tensors);
+        network.settings = settings_of(*format, with_rule_names(*format, tensors));
     } catch (const Error&) {
         if (format->own) return std::nullopt;  // some options of this program change shapes
         throw;
@@ -329,7 +351,7 @@ std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const st
 std::map<std::string, HostTensor> in_own_layout(std::map<std::string, HostTensor> tensors, const TensorDescs& own) {
     const SourceFormat* const format = format_of(tensors);
     if (format == nullptr || format->own) return tensors;
-    return Conversion(*format, std::move(tensors), own).run();
+    return Conversion(*format, with_rule_names(*format, std::move(tensors)), own).run();
 }
 
 std::string_view head_scope(Family family) {
@@ -340,14 +362,15 @@ namespace {
 
 constexpr std::string_view kMovingMeanLeaf = "running_mean";
 
-const SourceFormat& format_for(TargetProgram program, Family family) {
-    const auto formats = row_of(family).formats;
+/// The format of the program's network, with the names of its architectures; null: the program has none.
+const SourceFormat* format_for(TargetProgram program, const NetworkSettings& network) {
+    const auto formats = row_of(network.family).formats;
     // Families without formats of their own share the formats of the residual networks.
-    const std::vector<SourceFormat>& all = formats != nullptr ? formats() : residual_formats();
-    const auto found =
-        std::ranges::find_if(all, [&](const SourceFormat& format) { return format.architectures[index_of(program)]; });
-    CNNTRAIN_CHECK(found != all.end(), "no names of " + std::string(name(program)));
-    return *found;
+    for (const SourceFormat& format : formats != nullptr ? formats() : residual_formats()) {
+        const Architectures names = format.architectures[index_of(program)];
+        if (names != nullptr && !names(network).empty()) return &format;
+    }
+    return nullptr;
 }
 
 /// The options in which a network differs from the program's network of that architecture.
@@ -381,11 +404,11 @@ void refuse_own_forms(TargetProgram program, const NetworkSettings& network) {
     if (network.family == Family::efficientnet) {
         if (network.size == "CIFAR") reason = "this one is made for small images";
         if (!efficientnet.squeeze_excite || efficientnet.group_dim != 1 || efficientnet.expand_ratio != 6)
-            reason = "it has depthwise convolutions, squeeze-excite and an expansion of 6";
-        if (!efficientnet.swish || efficientnet.proxy_norm) reason = "it activates by swish, without proxy norm";
+            reason = "this one has --no-se, --group-dim or --expand-ratio";
+        if (!efficientnet.swish || efficientnet.proxy_norm) reason = "this one has --use-relu or --proxy-norm";
         if (efficientnet.width_coefficient > 0 || efficientnet.depth_coefficient > 0 ||
             efficientnet.depth_divisor != 8 || efficientnet.top_width != 1280)
-            reason = "its widths and depths are those of B0 to B7";
+            reason = "this one has widths or depths of its own";
     }
     if (!reason.empty()) throw Error(ErrorKind::unsupported, other + reason + "; --to onnx holds any network");
 }
@@ -404,18 +427,18 @@ std::string_view name(TargetProgram program) {
 
 std::string target_architecture(TargetProgram program, const NetworkSettings& network) {
     refuse_own_forms(program, network);
-    const SourceFormat& format = format_for(program, network.family);
-    const std::vector<std::string> candidates = format.architectures[index_of(program)](network);
-    if (candidates.empty()) {
+    const SourceFormat* const format = format_for(program, network);
+    if (format == nullptr) {
         throw Error(ErrorKind::unsupported, std::string(name(program)) + " has no " +
                                                 family_info(network.family).title(network) +
                                                 "; --to onnx holds any network");
     }
     std::optional<Differences> first;
+    const std::vector<std::string> candidates = format->architectures[index_of(program)](network);
     for (const std::string& architecture : candidates) {
-        SourceNetwork theirs{.format = std::string(format.name), .settings = network, .pixels = {}};
+        SourceNetwork theirs{.format = std::string(format->name), .settings = network, .pixels = {}};
         theirs.settings.bottleneck_stride = BottleneckStride::spatial;  // unless the format says otherwise
-        format.complete(theirs, architecture);
+        format->complete(theirs, architecture);
         const Differences found = differences(network, theirs.settings);
         if (found.own.empty()) return architecture;
         if (!first) first = found;
@@ -445,7 +468,7 @@ std::string why_no_target(const NetworkSettings& network) {
 TargetWeights in_target_layout(TargetProgram program, const NetworkSettings& network,
                                const std::map<std::string, HostTensor>& variables) {
     TargetWeights result{target_architecture(program, network), {}};
-    const SourceFormat& format = format_for(program, network.family);
+    const SourceFormat& format = *format_for(program, network);
     for (const auto& [own, tensor] : variables) {
         const std::optional<std::string> theirs = source_name(format, own);
         if (!theirs) {

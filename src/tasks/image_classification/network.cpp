@@ -301,16 +301,6 @@ std::vector<std::string> contradictions(const options::Resolution& run, const La
     return found;
 }
 
-/// Adds a violation if another network may have these tensors, and the line does not exclude it. True: it did.
-bool refuse_doubt(options::Resolution& run, const WeightsSource& source) {
-    const nn::SourceNetwork& network = source.network;
-    if (network.doubt.empty() || run.values.given(network.sure_by)) return false;
-    run.violations.push_back(source.path + " (" + network.format + "): " + network.doubt + ". If it is " +
-                             title_of(network.settings) + ", say so with " +
-                             documented_flag(image_options().at(network.sure_by)));
-    return true;
-}
-
 /// Reads the weights, unless the last call read this path. Null if this command takes nothing from them.
 const WeightsSource* found_weights(ImageFindings& findings, Command command, const std::string& path) {
     if (findings.weights_path != path) {
@@ -393,7 +383,6 @@ void settle_weights(options::Resolution& run) {
                                  " norm; leave out the option, or give other weights");
         return;
     }
-    if (refuse_doubt(run, *source)) return;
     std::vector<std::string> taken;
     for (const auto& [option, value] : source->values) {
         if (!run.values.has(key(*option))) continue;

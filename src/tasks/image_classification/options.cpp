@@ -129,7 +129,9 @@ Binding group_dim() {
 std::vector<Option> model_options() {
     return {
         {.flag = "--model-size",
-         .help = "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, CIFAR.",
+         .help =
+             "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, Lite0 to "
+             "Lite4, V2-B0 to V2-B3, V2-S, V2-M, V2-L, CIFAR.",
          .main_in = kTVE,
          .numerics = true,
          .bind = left_open(to<&ImageSettings::model, &nn::ModelSettings::size>())},
@@ -252,13 +254,13 @@ std::vector<Option> efficientnet_options() {
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::top_width>()},
         {.flag = "--use-relu",
-         .help = "ReLU instead of swish.",
+         .help = "ReLU instead of swish or ReLU6.",
          .exists_with = kEfficientNet,
          .numerics = true,
          .bind =
              to_opposite<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::swish>()},
         {.flag = "--expand-ratio",
-         .help = "Expansion of the MBConv blocks after the first.",
+         .help = "Expansion of the MBConv blocks that have 6 otherwise.",
          .range = between(1, 1024),
          .exists_with = kEfficientNet,
          .numerics = true,
