@@ -41,15 +41,18 @@ protected:
         using enum nn::NetworkForm;
         using enum nn::NormKind;
         std::vector<nn::NetworkSettings> all = {
-            small(resnet, "8", small_images, batch),        small(resnet, "11", small_images, group),
-            small(resnet, "10", large_images, batch),       small(resnet, "14", large_images, batch),
-            small(resnext, "14", large_images, batch),      small(efficientnet, "CIFAR", small_images, batch),
-            small(efficientnet, "B0", large_images, group), small(efficientnet, "CIFAR", small_images, batch)};
+            small(resnet, "8", small_images, batch),           small(resnet, "11", small_images, group),
+            small(resnet, "10", large_images, batch),          small(resnet, "14", large_images, batch),
+            small(resnext, "14", large_images, batch),         small(efficientnet, "CIFAR", small_images, batch),
+            small(efficientnet, "B0", large_images, group),    small(efficientnet, "CIFAR", small_images, batch),
+            small(efficientnet, "Lite0", large_images, batch), small(efficientnet, "V2-B0", large_images, batch)};
         all[3].padding = nn::PaddingRule::symmetric;
         all[3].bottleneck_stride = nn::BottleneckStride::first;
         all[4].resnext.convolution_groups = 8;
         all[5].efficientnet.group_dim = 4;
         all[7].efficientnet.proxy_norm = true;
+        for (const std::size_t i : {8, 9})
+            all[i].efficientnet.depth_coefficient = 0.1;  // one block for each stage
         return all.at(static_cast<std::size_t>(GetParam()));
     }
     /// Tolerance of the answers: differences of rounding grow from layer to layer where no norms are taken over the
@@ -92,7 +95,7 @@ TEST_P(EveryNetwork, NormsFoldedIntoConvolutionsAnswerTheSame) {
     EXPECT_LT(apart(to_onnx(network.part(), {}), network.samples), rounding());
 }
 
-INSTANTIATE_TEST_SUITE_P(Exports, EveryNetwork, ::testing::Range(0, 8));
+INSTANTIATE_TEST_SUITE_P(Exports, EveryNetwork, ::testing::Range(0, 10));
 
 class Onnx : public ::testing::Test {
 protected:
