@@ -22,6 +22,9 @@ NETWORKS = {
     "resnet14-group": "--model resnet --model-size 14 --group-norm --groups 8",
     "resnext50": "--model resnext --model-size 50 --batch-norm --padding symmetric",
     "efficientnet-b0": "--model efficientnet --model-size B0 --batch-norm --network-form large",
+    "efficientnet-lite0": "--model efficientnet --model-size Lite0 --batch-norm --network-form large",
+    "efficientnet-v2-b0": "--model efficientnet --model-size V2-B0 --batch-norm --network-form large",
+    "efficientnet-v2-s": "--model efficientnet --model-size V2-S --batch-norm --network-form large --padding symmetric",
 }
 WEIGHTS = {"f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}  # and the greatest difference of outputs
 BERT = ("--hidden-size 128 --num-hidden-layers 2 --num-attention-heads 2 --intermediate-size 256 "
