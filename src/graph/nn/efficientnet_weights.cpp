@@ -166,7 +166,7 @@ std::vector<std::string> timm_second(const NetworkSettings& network) {
     return {name, "tf_" + name};
 }
 
-constexpr std::string_view kNoTensor = "";
+constexpr std::string_view kNoTensor;
 constexpr std::string_view kFusedPart = ".conv_exp.";
 
 /// Numbers of blocks count through all stages there: {"_blocks.3.", "_blocks.3a."}. The first block of a stage changes
