@@ -21,7 +21,7 @@ plain() {
         -e 's/throughput: +[0-9.]+/throughput: RATE/g' \
         -e 's/\b(RN|RNX|EN|BERT|Text|bert)[A-Za-z0-9]*(_[A-Za-z0-9.]+)+_[A-Z0-9]{3}([^A-Za-z0-9_]|$)/RUN\3/g' \
         -e 's/(Processor|Threads|Products|Memory|Arithmetic|Input): .*/\1: .../' \
-        -e 's/oneDNN [0-9].*/oneDNN .../' -e 's/^Fastest arithmetic .*/Fastest arithmetic .../' -e 's/^\{.*\}$/{...}/' \
+        -e 's/oneDNN [0-9].*/oneDNN .../' -e 's/Fastest arithmetic .*/Fastest arithmetic .../' -e 's/^\{.*\}$/{...}/' \
         -e 's/cnntrain [0-9]+\.[0-9]+\.[0-9]+/cnntrain VERSION/g' \
         -e '/^mpirun /s/ --allow-run-as-root//' \
         -e 's/( in)? [0-9]+\.[0-9]+s([ .,;)]|$)/\1 TIMEs\2/g' \
