@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().with_name("compare")
-PIP_NAMES = {"PIL": "pillow", "tensorflow": "tensorflow-cpu"}
+PIP_NAMES = {"PIL": "pillow", "sklearn": "scikit-learn", "tensorflow": "tensorflow-cpu"}
 
 
 def subjects():
