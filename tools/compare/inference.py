@@ -27,6 +27,9 @@ MODELS = {  # options of the network, and the size of its images
     "resnext101": ("--model resnext --model-size 101", 224),
     "efficientnet-b0": ("--model efficientnet --model-size B0 --network-form large", 224),
     "efficientnet-b4": ("--model efficientnet --model-size B4 --network-form large", 380),
+    "efficientnet-lite0": ("--model efficientnet --model-size Lite0 --network-form large", 224),
+    "efficientnet-v2-b0": ("--model efficientnet --model-size V2-B0 --network-form large", 224),
+    "efficientnet-v2-s": ("--model efficientnet --model-size V2-S --network-form large", 384),
 }
 PHOTOS = 64
 ALLOWED = {32: 1e-3, 16: 0.15}

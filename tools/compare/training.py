@@ -16,6 +16,7 @@ from common import Package, decayed_apart, head, in_turns, ratio, row, run_measu
 
 NEEDS = ["torch", "torchvision", "transformers"]
 torch, torchvision, transformers = map(Package, NEEDS)
+timm = Package("timm")
 
 IMAGES = {  # options of cnntrain
     "resnet20": "--model resnet --model-size 20 --dataset cifar-10",
@@ -23,7 +24,10 @@ IMAGES = {  # options of cnntrain
     "resnext101": "--model resnext --model-size 101 --dataset imagenet --image-size 224",
     "efficientnet-b0": "--model efficientnet --model-size B0 --dataset imagenet --image-size 224",
     "efficientnet-b4": "--model efficientnet --model-size B4 --dataset imagenet --image-size 224",
+    "efficientnet-lite0": "--model efficientnet --model-size Lite0 --dataset imagenet --image-size 224",
+    "efficientnet-v2-b0": "--model efficientnet --model-size V2-B0 --dataset imagenet --image-size 224",
 }
+OF_TIMM = {"efficientnet-lite0": "tf_efficientnet_lite0", "efficientnet-v2-b0": "tf_efficientnetv2_b0"}
 BERTS = {"bert-base": (768, 12, 12, 3072), "bert-large": (1024, 24, 16, 4096), "bert-small": (256, 4, 4, 1024)}
 MASKED = {128: 20, 384: 58, 512: 77}
 WORDS, DROPOUT, RATE, DECAY = 30400, 0.1, 5e-4, 0.01
@@ -101,6 +105,8 @@ def image_network(model):
     models = torchvision.models
     if model == "resnext101":
         return models.ResNet(models.resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
+    if model in OF_TIMM:
+        return timm.create_model(OF_TIMM[model])
     return resnet20() if model == "resnet20" else models.get_model(model.replace("-", "_"))
 
 
