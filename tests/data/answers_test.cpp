@@ -197,8 +197,8 @@ TEST(Answers, EvaluationOfVersion2) {
         expect_scores(found.unanswerable.value(), "NoAns_");
         EXPECT_DOUBLE_EQ(found.best_exact, expected.at("best_exact"));
         EXPECT_DOUBLE_EQ(found.best_f1, expected.at("best_f1"));
-        EXPECT_EQ(found.best_exact_threshold, expected.at("best_exact_thresh"));
-        EXPECT_EQ(found.best_f1_threshold, expected.at("best_f1_thresh"));
+        EXPECT_EQ(found.best_exact_threshold, expected.at("best_exact_thresh").get<double>());
+        EXPECT_EQ(found.best_f1_threshold, expected.at("best_f1_thresh").get<double>());
     }
     // Above the threshold, an unanswerable question is right and an answerable one wrong.
     const AnswerEvaluation found = evaluate_answers(*set, texts_of(made), 0.0);

@@ -115,11 +115,11 @@ TEST_F(Questions, WordsOfTheAnswers) {
     ASSERT_EQ(set->questions.size(), rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const Question& question = set->questions[i];
-        EXPECT_EQ(question.id, rows[i].at("id"));
-        EXPECT_EQ(question.first_word, rows[i].at("start"));
-        EXPECT_EQ(question.last_word, rows[i].at("end"));
-        EXPECT_EQ(question.answers.at(0), rows[i].at("answer"));
-        EXPECT_EQ(question.context->words.size(), rows[i].at("words"));
+        EXPECT_EQ(question.id, rows[i].at("id").get<std::string>());
+        EXPECT_EQ(question.first_word, rows[i].at("start").get<std::int64_t>());
+        EXPECT_EQ(question.last_word, rows[i].at("end").get<std::int64_t>());
+        EXPECT_EQ(question.answers.at(0), rows[i].at("answer").get<std::string>());
+        EXPECT_EQ(question.context->words.size(), rows[i].at("words").get<std::size_t>());
     }
 }
 
@@ -133,11 +133,11 @@ TEST_F(Questions, FeaturesOfTheReference) {
         const QuestionFeature& feature = set.features[i];
         const Question& question = set.questions[feature.question];
         const std::vector<std::int32_t> values = ints_of(*features, static_cast<std::int64_t>(i));
-        EXPECT_EQ(feature.question, rows[i].at("example"));
+        EXPECT_EQ(feature.question, rows[i].at("example").get<std::int64_t>());
         EXPECT_EQ(i - question.first_feature, rows[i].at("span").get<std::size_t>());
         EXPECT_EQ(kFirstUniqueId + static_cast<std::int64_t>(i), rows[i].at("unique_id").get<std::int64_t>());
-        EXPECT_EQ(values.at(96), rows[i].at("start")) << i;
-        EXPECT_EQ(values.at(97), rows[i].at("end")) << i;
+        EXPECT_EQ(values.at(96), rows[i].at("start").get<std::int64_t>()) << i;
+        EXPECT_EQ(values.at(97), rows[i].at("end").get<std::int64_t>()) << i;
         if (rows[i].at("tokens").is_null()) continue;
         std::vector<std::string> tokens;
         for (std::size_t k = 0; k < 32 && values[64 + k] == 1; ++k)
