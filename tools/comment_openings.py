@@ -7,7 +7,6 @@ too; more than LIMIT of all openings mean that labels are among them. Exits with
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 
 LIMIT = 0.02
@@ -20,20 +19,20 @@ parser.add_argument("paths", nargs="*", default=["src", "include", "tests", "too
 arguments = parser.parse_args()
 
 root = pathlib.Path(__file__).resolve().parent.parent
-names = subprocess.run(["git", "ls-files", *arguments.paths], cwd=root, capture_output=True, text=True, check=True)
+named = [root / path for path in arguments.paths]
+sources = sorted(path for given in named for path in ([given] if given.is_file() else given.rglob("*"))
+                 if path.suffix in (".h", ".cpp"))
 openings = labels = 0
-for name in names.stdout.splitlines():
-    if not name.endswith((".h", ".cpp")):
-        continue
+for source in sources:
     within = False  # a comment of several lines
-    for number, line in enumerate((root / name).read_text().splitlines(), 1):
+    for number, line in enumerate(source.read_text().splitlines(), 1):
         comment = re.match(r"\s*///? ?(\w*)", line)
         if comment and not within:
             openings += 1
             if comment.group(1) in LABELS:
                 labels += 1
                 if arguments.v:
-                    print(f"{name}:{number}: {line.strip()}")
+                    print(f"{source.relative_to(root)}:{number}: {line.strip()}")
         within = bool(comment)
 share = 100 * labels / max(openings, 1)
 print(f"{labels} of {openings} comments open with a label, {share:.1f} %; limit {100 * LIMIT:.0f} %")
