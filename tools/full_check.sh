@@ -81,7 +81,7 @@ thread() {
     build --target $targets
     export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
     export TSAN_OPTIONS="die_after_fork=0 suppressions=$root/tests/thread_sanitizer.supp"
-    # Their times are those of code that is not slowed down.
+    # These tests judge times, which the sanitizer changes.
     export GTEST_FILTER='-PlantedBottleneck.*:InferenceTest.TheTotalIsMeasuredAsFinelyAsTheCalls'
     for target in $targets; do test_units "$(programs "$target")"; done | run_units
 }

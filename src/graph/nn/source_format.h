@@ -48,7 +48,7 @@ struct SourceFormat {
     std::string_view name;
     bool own = false;                     // names and layout are this program's
     std::vector<std::string_view> marks;  // every file has tensors of these names
-    /// Beginnings of names that the rules have otherwise, with their second point; null: none.
+    /// Maps prefixes of the file's names, up to the second point, to those that the rules have; null: names stay.
     std::map<std::string, std::string> (*prefixes)(const TensorDescs& tensors) = nullptr;
     KernelOrder kernels = KernelOrder::hwio;
     std::array<std::string_view, 4> norm_leaves{};  // of gamma, beta, moving mean, moving variance

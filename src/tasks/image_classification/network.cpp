@@ -375,6 +375,11 @@ void settle_weights(options::Resolution& run) {
     const auto dataset = dataset_of(run);
     const bool other_size = dataset && !data::dataset_info(*dataset).any_image_size;
     if (other_size && run.values.source("image_size") == Source::weights) run.values.reset("image_size");
+    for (const char* const colours : {"normalise_mean", "normalise_std"}) {
+        // ImageNet's colours were asked for.
+        const bool replaced = run.values.given("normalise_input") && run.values.source(colours) == Source::weights;
+        if (replaced) run.values.reset(colours);
+    }
     const std::vector<std::string> against = contradictions(run, source->values);
     if (!against.empty()) {
         run.violations.push_back(listed(against) + " contradicts " + source->path + ": its weights are of " +
