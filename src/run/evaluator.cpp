@@ -174,7 +174,8 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     const metrics::Unit& unit = task_.columns().unit;
     data::LoaderSettings loader = loader_;
     loader.stop_requested = host_.stop_requested;
-    const Stopwatch watch;  // includes the input: a stream created earlier would already have its first batches
+    loader_.checks_memory = false;  // the C library keeps stacks of ended threads, which count as taken
+    const Stopwatch watch;          // includes the input: a stream created earlier would already have its first batches
     const std::unique_ptr<data::Stream> stream = data_.stream(loader);
     std::int64_t batches = stream->batches_per_sweep();  // per process
     if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);

@@ -40,6 +40,9 @@
 namespace cnntrain::run {
 namespace {
 
+// Memory that logs and checkpoints take between the start and the first validation.
+constexpr std::uint64_t kGrowthBytes = std::uint64_t{8} << 20;
+
 // The weights with which a new training begins.
 
 struct FirstWeightsRun {
@@ -295,8 +298,8 @@ TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::op
     loader.timeline = run.host.timeline;
     auto stream = data.training->stream(loader);
     if (monitor) {  // asked for now, so that a run does not end at its first validation
-        require_memory(data::loader_bytes(run.task.batch_fields(data::Split::validation, 1),
-                                          validation_loader_settings(run.settings())),
+        require_memory(kGrowthBytes + data::loader_bytes(run.task.batch_fields(data::Split::validation, 1),
+                                                         validation_loader_settings(run.settings())),
                        "the validation during training");
     }
     auto profiled = profiled_window(run, data, *executable, *stream, iteration);

@@ -72,6 +72,7 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // limit for the ring: batches_ahead is reduced (to 1 at least) to fit
     std::uint64_t seed = 0;
+    bool checks_memory = true;  // throws where too little is left; false: an equal loader has left what it took
     std::function<bool()> stop_requested = {};             // called while next() waits; empty: never
     std::shared_ptr<const BatchTransform> transform = {};  // applied to each micro-batch; null: none
     std::shared_ptr<Timeline> timeline = {};               // records what the workers do; null: nothing is recorded

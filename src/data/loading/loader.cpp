@@ -188,7 +188,7 @@ public:
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
         stats_.workers = std::max(settings.threads, 1);
-        require_memory(loader_bytes(sample, settings), "the input pipeline");
+        if (settings.checks_memory) require_memory(loader_bytes(sample, settings), "the input pipeline");
         slots_.resize(static_cast<std::size_t>(ring.batches()));
         for (Slot& slot : slots_)
             allocate(slot, sample, settings_);
