@@ -8,7 +8,7 @@ sources() { find src include tests tools \( -name '*.cpp' -o -name '*.h' -o -nam
 # in one line each, to be pasted.
 texts() {
     { ls -d .ci/run CMakeLists.txt README.md && find configs src include tests tools -type f; } |
-        grep -v -E '\.(json|png|jpg|jpeg|bin|tfrecord|safetensors)$|^configs/benchmarks\.yml$|/__pycache__/' |
+        grep -v -E '\.(json|png|jpg|jpeg|bin|tfrecord|safetensors)$|^configs/(benchmarks|weights)\.yml$|/__pycache__/' |
         grep -v -E '^tests/golden/foreign/|^tests/lines/.*\.t(\.err)?$' | sort
 }
 check_lengths() {

@@ -40,6 +40,13 @@ find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: weights
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
+pkg_check_modules(CURL IMPORTED_TARGET libcurl>=7.85)      # libcurl4-openssl-dev: optional, for `cnntrain weights`
+pkg_check_modules(CRYPTO IMPORTED_TARGET libcrypto)        # libssl-dev: optional, for its checksums
+if(CURL_FOUND AND CRYPTO_FOUND)
+  set(CNNTRAIN_DOWNLOAD_LIBRARIES PkgConfig::CURL PkgConfig::CRYPTO)
+else()
+  message(STATUS "No libcurl or libcrypto: weights are not fetched. libcurl4-openssl-dev and libssl-dev bring them.")
+endif()
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI COMPONENTS CXX)           # libopenmpi-dev, openmpi-bin: optional, for several processes
 if(NOT MPI_CXX_FOUND)

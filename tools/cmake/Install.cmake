@@ -30,7 +30,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # the libraries of the built program, in the versions that it needs
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openmpi-bin)  # mpirun, which poprun starts
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "ca-certificates, openmpi-bin")  # for `cnntrain weights`; mpirun, for poprun
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS

@@ -338,8 +338,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Holds benchmarks rather than configurations, in the same folder.
-constexpr std::string_view kBenchmarks = "benchmarks.yml";
+/// Tables of other things in the same folder.
+constexpr std::string_view kOtherTables[] = {"benchmarks.yml", "weights.yml"};
 
 /// The YAML files in a folder (or the one file) that may hold configurations, sorted by name.
 std::vector<std::string> files_of(const std::string& place) {
@@ -350,7 +350,8 @@ std::vector<std::string> files_of(const std::string& place) {
     for (const std::string& name : posix_files().list(place)) {
         const std::string extension = fs::path(name).extension();
         const bool yaml = extension == ".yml" || extension == ".yaml";
-        if (yaml && name != kBenchmarks) files.push_back(fs::path(place) / name);
+        if (yaml && std::ranges::find(kOtherTables, name) == std::end(kOtherTables))
+            files.push_back(fs::path(place) / name);
     }
     return files;
 }
