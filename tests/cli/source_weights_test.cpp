@@ -9,7 +9,9 @@
 #include "cli/shell.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "data/fixtures.h"
+#include "support/http_server.h"
 #include "support/matchers.h"
+#include "support/sha256.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
@@ -249,6 +251,64 @@ TEST_F(SourceWeights, AnEfficientNetWithoutSqueezeExciteIsLite) {
     const Outcome of_imagenet = infer("model.safetensors", "--normalise-input --overwrite");
     EXPECT_EQ(of_imagenet.exit_code, 0) << of_imagenet.text;
     EXPECT_THAT(of_imagenet.text, HasSubstr(R"("normalise_mean":null)"));
+}
+
+TEST_F(SourceWeights, PublishedNamesStandForFiles) {
+    write_photos("photos", {"ant", "bee"});
+    write_pytorch_resnet18("resnet18.safetensors");
+    write_timm_lite0("lite0.safetensors");
+    test::HttpServer server;
+    std::string table;
+    const auto publish = [&](const std::string& name, const std::string& network, const std::string& file) {
+        server.set("/" + name + "/model.safetensors", {folder_.read(file)});
+        table += name + ": {source: timm, " + network + ", pixels: 32, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], " +
+                 "sha256: '" + sha256(folder_.read(file)) + "', address: '" +
+                 server.address("/" + name + "/model.safetensors") + "'}\n";
+    };
+    const std::string resnet18 = "model: resnet, size: '18', architecture: resnet18";
+    publish("resnet18.a1_in1k", resnet18 + ", default: true", "resnet18.safetensors");
+    publish("resnet18.tv_in1k", resnet18, "resnet18.safetensors");
+    publish("ResNet18_Weights.IMAGENET1K_V1", resnet18, "resnet18.safetensors");
+    publish("tf_efficientnet_lite0.in1k", "model: efficientnet, size: Lite0, architecture: tf_efficientnet_lite0",
+            "lite0.safetensors");
+    std::filesystem::create_directory(folder_ / "configs");
+    folder_.write("configs/weights.yml", table);
+
+    const auto in_folder = [&](const std::string& arguments) {
+        return shell("cd " + folder_.path() + " && no_proxy=127.0.0.1 XDG_CACHE_HOME=" + (folder_ / "cache") + " " +
+                     CNNTRAIN_PROGRAM + " " + arguments);
+    };
+    const std::string training =
+        "train --data-dir photos --iterations 1 --micro-batch-size 2 --threads 1 "
+        "--no-validation --abs-learning-rate 0.01 --logs-path ";
+    const std::string answering = "inference --data-dir photos/train/ant/1.jpg --threads 1 --logs-path ";
+    struct Use {
+        std::string line, network, name;
+    };
+    for (const Use& use : {
+             Use{training + "a --init-path resnet18.tv_in1k", "ResNet-18", "resnet18.tv_in1k"},
+             Use{training + "b --model resnet --model-size 18 --pretrained", "ResNet-18", "resnet18.a1_in1k"},
+             Use{training + "c --model tf_efficientnet_lite0.in1k", "EfficientNet-Lite0", "tf_efficientnet_lite0.in1k"},
+             Use{answering + "d --model ResNet18_Weights.IMAGENET1K_V1", "", "ResNet18_Weights.IMAGENET1K_V1"},
+             Use{answering + "e --restore-path tf_efficientnet_lite0.in1k", "", "tf_efficientnet_lite0.in1k"},
+         }) {
+        const Outcome outcome = in_folder(use.line);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        EXPECT_THAT(outcome.text, AllOf(HasSubstr(use.network), HasSubstr("cache/cnntrain/weights/" + use.name)));
+    }
+    EXPECT_THAT(server.requests(), SizeIs(4));
+    EXPECT_THAT(folder_.read("b/arguments.json"), HasSubstr("\"normalise_mean\": ["));
+
+    const Outcome listed = in_folder("weights resnet18 --licence unknown");
+    EXPECT_THAT(listed.text, AllOf(HasSubstr("default, fetched"), HasSubstr("3 files")));
+    const Outcome again = in_folder("weights resnet18.tv_in1k");
+    EXPECT_EQ(again.exit_code, 0) << again.text;
+    const Outcome slip = in_folder(training + "f --init-path resnet18.tv_in2k");
+    EXPECT_EQ(slip.exit_code, exit_code(ErrorKind::usage)) << slip.text;
+    EXPECT_THAT(slip.text, HasSubstr("resnet18.tv_in1k"));
+    const Outcome none = in_folder(training + "g --model resnet --model-size 34 --pretrained");
+    EXPECT_EQ(none.exit_code, exit_code(ErrorKind::usage)) << none.text;
+    EXPECT_THAT(server.requests(), SizeIs(4));
 }
 
 TEST_F(SourceWeights, NetworksOfOtherKindsAreRefusedInOneSentence) {

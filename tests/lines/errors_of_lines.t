@@ -2,7 +2,7 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
 
   $ . "$TESTDIR/setup.sh"
   $ cnntrain trian
-  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ cnntrain train --model-sise 18 --dry-run
   error: unknown option --model-sise; did you mean --model-size?
@@ -131,7 +131,7 @@ Scripts of the original programs that are not run, each with its replacement.
 
   $ for script in send_request.py download_glue.py wiki_preprocess.py evaluate_squad.py fine_tune_squad.sh fine_tune_glue.sh fine_tune_GroupBERT_glue.sh pretrain.sh pretrain_and_finetune_BERT.sh pretrain_distributed.sh upload_run.py run_and_time.sh run_benchmark.py export_for_serving.py get_weights.py benchmark.py resnet.py; do cnntrain $script; done
   error: send_request.py: a client of a TensorFlow Serving server
-  error: download_glue.py: cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name their folder: cnntrain run_classifier.py --task-name mrpc --data-dir DIR
+  error: download_glue.py: cnntrain fetches weights alone; download the tasks from https://gluebenchmark.com/tasks and name their folder: cnntrain run_classifier.py --task-name mrpc --data-dir DIR
   error: wiki_preprocess.py: cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line between documents; other programs extract them from Wikipedia's dump
   error: evaluate_squad.py: cnntrain validation --restore-path RUN --data-dir dev-v1.1.json evaluates a network, and so does cnntrain run_squad.py --do-predict --do-evaluation
   error: fine_tune_squad.sh: type its line: cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict --do-evaluation --train-file F --predict-file F --vocab-file V --init-checkpoint CKPT
@@ -144,7 +144,7 @@ Scripts of the original programs that are not run, each with its replacement.
   error: run_and_time.sh: type its line: cnntrain train --mlperf-logging --config resnet50_mlperf_pod16_lars --data-dir DIR
   error: run_benchmark.py: type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100
   error: export_for_serving.py: cnntrain convert RUN --to onnx writes a network for servers
-  error: get_weights.py: it downloads weights; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow
+  error: get_weights.py: type: cnntrain weights resnet50.a1_in1k, or cnntrain weights for a list; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow
   error: benchmark.py: type: cnntrain train --dataset imagenet --synthetic-data --iterations 100, which measures a network
   error: resnet.py: type: cnntrain train --dataset imagenet --synthetic-data --model-size 50 --iterations 100
   [4]

@@ -18,6 +18,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
     plan           stages, times and memory of a pipelined training, and better splits
@@ -53,6 +54,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
     plan           stages, times and memory of a pipelined training, and better splits
@@ -499,6 +501,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
     plan           stages, times and memory of a pipelined training, and better splits

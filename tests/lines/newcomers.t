@@ -32,25 +32,25 @@ Asking for help.
 Commands of other programs.
 
   $ answer trian
-  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer status
-  error: unknown command 'status'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'status'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer log
-  error: unknown command 'log'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'log'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer init
-  error: unknown command 'init'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'init'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer run train.py
-  error: unknown command 'run'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'run'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer models
-  error: unknown command 'models'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
-  [2]
+  [info] models is read as weights
   $ answer download cifar10
-  error: unknown command 'download'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  [info] download is read as weights
+  error: no published weights fit this; cnntrain weights lists all of them
   [2]
   $ answer resume
   [info] resume is read as restore
@@ -102,8 +102,10 @@ Training.
   $ answer train --no-cuda --dataset cifar-10 --generated-data --dry-run
   [info] --no-cuda is read as --backend cpu
   $ answer train --pretrained --data-dir photos
-  error: unknown option --pretrained; see --help
-  [2]
+  [info] weights resnet18.a1_in1k: resnet 18 of timm, 224 pixels, 1000 classes, licence apache-2.0
+  error: resnet18.a1_in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+    download https://github.com/huggingface/pytorch-image-models/releases/download/v0.1-rsb-weights/resnet18_a1_0-d63eafa0.pth elsewhere, save it as HERE/cache/cnntrain/weights/resnet18.a1_in1k/pytorch_model.bin, and give the same command again
+  [3]
   $ answer train --save-every 2 --dataset cifar-10 --generated-data --dry-run
   [info] --save-every 2 is read as --epochs-per-ckpt 2
   $ answer train --do_train --output_dir out --dataset cifar-10 --generated-data --dry-run
@@ -125,31 +127,31 @@ Training.
   error: '--list-models' is not a command, with which each line begins: cnntrain train --list-models ...; see cnntrain help
   [2]
   $ answer diff RUN1 RUN2
-  error: unknown command 'diff'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'diff'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer plot RUN
-  error: unknown command 'plot'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'plot'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer ls
-  error: unknown command 'ls'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'ls'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer config
-  error: unknown command 'config'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'config'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer inspect photos
-  error: unknown command 'inspect'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'inspect'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer completion bash
-  error: unknown command 'completion'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'completion'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer man
-  error: unknown command 'man'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'man'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer checks
-  error: unknown command 'checks'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'checks'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer lr-find
-  error: unknown command 'lr-find'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert report profile plan
+  error: unknown command 'lr-find'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
   [2]
   $ answer train --aa rand-m9-mstd0.5 --dataset cifar-10 --generated-data --dry-run
   error: unknown option --aa; see --help

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ enum class Command : std::uint8_t {
     poprun,
     convert,
     report,
+    weights,
     profile,
     plan,
     demo,
@@ -120,5 +122,16 @@ std::string paragraph(const std::string& text);
 /// Lines of at most 100 columns, except where a single word is longer. Throws Error(usage) for a part that the page
 /// does not have, naming the nearest one.
 std::string help_text(const HelpPage& page, const HelpWish& wish);
+
+/// A name that is given in the place of a path of weights, and the network of the line; "" where it names none.
+struct WeightsWish {
+    std::string name;  // kDefaultWeights: those of the network
+    std::string model = {};
+    std::string size = {};
+};
+inline constexpr std::string_view kDefaultWeights = "default";
+
+/// The path of weights with this name; "" if the name stands for itself.
+using FindWeights = std::function<std::string(const WeightsWish& wish)>;
 
 }  // namespace cnntrain::options

@@ -29,6 +29,7 @@ struct Environment {
     std::vector<std::string> config_folders;  // folders searched in order for *.yml files
     Launch launch = {};
     Variables variables = {};  // all environment variables, to replace $NAME in file names
+    FindWeights find_weights = {};
 };
 
 /// The environment of this process: all variables, and as config_folders the configs/ folders in the current folder,

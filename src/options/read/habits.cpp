@@ -105,6 +105,11 @@ struct Match {
     std::string capture = {};
 };
 
+/// Options whose value may be the name of published weights.
+bool names_weights(std::string_view flag) {
+    return flag == "--init-path" || flag == "--restore-path";
+}
+
 class Reader {
 public:
     Reader(const TaskOptions& task, Command command)
@@ -114,7 +119,7 @@ public:
         }
     }
 
-    OwnWords read(const Words& words) {
+    OwnWords read(const Words& words, const FindWeights& find) {
         line_ = command_ == Command::inference ? with_operands_apart(items_of(words)) : items_of(words);
         std::vector<Item> own;
         for (const Item& item : line_) {
@@ -129,7 +134,9 @@ public:
             if (words_of(read) != words_of({item})) note(item, read);
             std::ranges::move(read, std::back_inserter(own));
         }
-        return {words_of(own), notice_, doubles(own), values_of(own)};
+        const std::string refusal = doubles(own);
+        if (find && refusal.empty() && std::ranges::none_of(words, asks_help)) find_weights(own, find);
+        return {words_of(own), notice_, refusal, values_of(own)};
     }
 
 private:
@@ -249,6 +256,20 @@ private:
             read_.push_back({item, typed.text()});
     }
 
+    void find_weights(std::vector<Item>& own, const FindWeights& find) {
+        const auto values = values_of(own);
+        const auto value = [&](const char* flag) {
+            const auto found = values.find(flag);
+            return found == values.end() ? std::string() : found->second;
+        };
+        for (Item& item : own) {
+            const Spelling* const meant = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
+            if (meant == nullptr || item.values.size() != 1 || !names_weights(meant->option)) continue;
+            const std::string path = find({item.values.front(), value("--model"), value("--model-size")});
+            if (!path.empty()) item.values.front() = path;
+        }
+    }
+
     /// A value in other words that the line gives a second time, differently; "" if there is none.
     std::string doubles(const std::vector<Item>& own) const {
         for (const auto& [item, typed] : read_) {
@@ -291,8 +312,8 @@ private:
 
 }  // namespace
 
-OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words) {
-    return Reader(task, command).read(words);
+OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words, const FindWeights& find) {
+    return Reader(task, command).read(words, find);
 }
 
 std::optional<std::string> OwnWords::value(std::string_view flag) const {

@@ -277,7 +277,7 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     const OptionSet& all = task.options();
     if (const auto wish = help_wish(typed)) return help_request(task, command, *wish);
     if (task.empty_line_asks_help && typed.empty()) return help_request(task, command);
-    const OwnWords line = in_own_words(task, command, typed);
+    const OwnWords line = in_own_words(task, command, typed, environment.find_weights);
     if (!line.refusal.empty()) throw Error(ErrorKind::usage, line.refusal);
     Layers layers;
     layers.environment = environment_layer(task, environment);

@@ -19,7 +19,7 @@ struct Absent {
 constexpr Absent kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
     {"download_glue.py",
-     "cnntrain reads no network; download the tasks from https://gluebenchmark.com/tasks and name their folder: "
+     "cnntrain fetches weights alone; download the tasks from https://gluebenchmark.com/tasks and name their folder: "
      "cnntrain "
      "run_classifier.py --task-name mrpc --data-dir DIR"},
     {"wiki_preprocess.py",
@@ -50,7 +50,9 @@ constexpr Absent kMissingScripts[] = {
      "type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100"},
     {"export_for_serving.py", "cnntrain convert RUN --to onnx writes a network for servers"},
     {"get_weights.py",
-     "it downloads weights; train --init-path and convert read files of torchvision, timm, Keras and TensorFlow"},
+     "type: cnntrain weights resnet50.a1_in1k, or cnntrain weights for a list; train --init-path and convert read "
+     "files of "
+     "torchvision, timm, Keras and TensorFlow"},
     {"benchmark.py",
      "type: cnntrain train --dataset imagenet --synthetic-data --iterations 100, which measures a network"},
     {"resnet.py", "type: cnntrain train --dataset imagenet --synthetic-data --model-size 50 --iterations 100"},
@@ -90,6 +92,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::benchmark, "benchmark", {"examples_utils"}, "run the entries of a benchmarks.yml"},
         {Command::poprun, "poprun", {}, "launch over MPI"},
         {Command::convert, "convert", {"convert_ckpt.py"}, "import and export checkpoints"},
+        {Command::weights, "weights", {}, "list and fetch published weights"},
         {Command::report, "report", {}, "a page about a run: did it learn, how fast, what does it confuse, what ran"},
         {Command::profile, "profile", {}, "where a step's time goes"},
         {Command::plan, "plan", {}, "stages, times and memory of a pipelined training, and better splits"},

@@ -81,6 +81,8 @@ constexpr Habit kHabits[] = {
     {"--overwrite-output-dir", kNone, "--overwrite"},
     {"--model-ema-decay", "X", "--ema-decay {}"},
     // Networks and weights.
+    {"--model", "*.*", "--init-path {value}", kT},
+    {"--model", "*.*", "--restore-path {value}", kEvaluates},
     {"--model", "resnet#", "--model resnet --model-size {}"},
     {"--model", "resnext#_32x4d", "--model resnext --model-size {} --convolution-groups 32 --group-dim 4"},
     {"--model", "resnext#", "--model resnext --model-size {}"},
@@ -95,6 +97,8 @@ constexpr Habit kHabits[] = {
     {"-a", "*", "--model {}"},
     {"--depth", "#", "--model-size {}"},
     {"--nb-classes", "#", "--num-classes {}"},
+    {"--pretrained", kNone, "--init-path default", kT},
+    {"--pretrained", kNone, "--restore-path default", kEvaluates},
     {"--pretrained", "*", "--init-path {}"},
     {"--weights", "*", "--restore-path {}", kEvaluates},
     {"--weights", "*", "--init-path {}", kT},
@@ -166,7 +170,8 @@ constexpr CommandHabit kCommandHabits[] = {
     {"predict", "inference"},   {"classify", "inference"}, {"infer", "inference"},     {"eval", "validation"},
     {"evaluate", "validation"}, {"val", "validation"},     {"validate", "validation"}, {"fit", "train"},
     {"quickstart", "demo"},     {"tutorial", "demo"},      {"resume", "restore"},      {"continue", "restore"},
-    {"bench", "benchmark"},     {"version", "--version"},  {"-v", "--version"},
+    {"download", "weights"},    {"models", "weights"},     {"bench", "benchmark"},     {"version", "--version"},
+    {"-v", "--version"},
 };
 
 }  // namespace
