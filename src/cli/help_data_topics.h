@@ -192,9 +192,12 @@ are enough to tell new classes apart, without training the network:
   cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-only     a last layer, in seconds
   cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-first    ... then trains everything
 
-Both evaluate the network once for each sample (--feature-views K: K views of each training sample,
-the first as evaluation reads it, the others augmented), and fit the last layer by multinomial
-logistic regression on standardised features: the least mean loss plus s / 2 times the sum of
+  cnntrain inference RUN PHOTOS/*.jpg --features F.npy --predictions P.csv
+
+The last line is for other programs: numpy.load("F.npy") has a row for each prediction. The others
+evaluate the network once for each sample (--feature-views K: K views of each training sample, the
+first as evaluation reads it, the others augmented), and fit the last layer by multinomial logistic
+regression on standardised features: the least mean loss plus s / 2 times the sum of
 squared weights. s is the one with the least loss on the validation split or, without one, on a
 fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
 printed is of the data on which s was chosen. Photos that cannot be decoded are left out.

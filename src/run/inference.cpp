@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,9 +49,10 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
 class Report {
 public:
     /// `names`: of the classes; empty: they have numbers only.
-    Report(const PredictionsFile& table, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
-           std::vector<std::string> names)
+    Report(const PredictionsFile& table, std::string features_path, FileSystem& files, metrics::Observers& observers,
+           const metrics::Unit& unit, std::vector<std::string> names)
         : path_(table.file.path),
+          features_path_(std::move(features_path)),
           files_(files),
           observers_(observers),
           unit_(unit),
@@ -72,6 +74,8 @@ public:
 
     void leave_out() { ++left_out_; }
 
+    void add_features(std::span<const float> row) { features_.add(row); }
+
     /// `classes`: number of classes of the network. With five or fewer, top-5 accuracy is always 100 % and is not
     /// printed.
     void finish(const std::string& name, double seconds, std::int64_t classes) {
@@ -81,6 +85,7 @@ public:
         }
         if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
         if (!path_.empty()) write_text(files_, path_, text_.text());
+        if (!features_path_.empty()) write_text(files_, features_path_, features_.npy());
         const double count = static_cast<double>(samples_);
         observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
                         ", throughput: " + options::to_string(options::Value{count / seconds}) + " samples/sec");
@@ -91,6 +96,7 @@ public:
             observers_.on(metrics::Result{"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
+        if (!features_path_.empty()) observers_.line("Saved features to " + features_path_);
     }
 
 private:
@@ -126,11 +132,13 @@ private:
     }
 
     std::string path_;
+    std::string features_path_;
     FileSystem& files_;
     metrics::Observers& observers_;
     const metrics::Unit& unit_;
     std::vector<std::string> names_;
     PredictionText text_;
+    FeatureTable features_;
     std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
 
@@ -187,15 +195,24 @@ int classify(const Classifier& classifier, const Work& work) {
 
     const PredictionsFile table = predictions_file(folder.logs, arguments);
     check_predictions_file(table, arguments, *host.files);
-    Report report(table, *host.files, observers, task.columns().unit, task.class_names());
+    const std::string& features_path = settings.main.features;
+    Report report(table, features_path, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier.label_field());
     const Stopwatch watch;
     const std::int64_t count = subjects.stream->samples();
     const std::int64_t top = settings.main.top_classes;
     std::int64_t classes = 0;
     std::int64_t seen = 0;
-    std::int64_t row = 0;                        // of the logits, over all batches
-    std::map<std::int64_t, Prediction> waiting;  // by sample, where rows have another order
+    std::int64_t row = 0;  // of the logits, over all batches
+    struct Waiting {
+        Prediction prediction;
+        std::vector<float> features;
+    };
+    std::map<std::int64_t, Waiting> waiting;  // by sample, where rows have another order
+    const auto report_one = [&](Prediction prediction, std::span<const float> features) {
+        report.add(std::move(prediction), top, subjects.printed);
+        if (!features.empty()) report.add_features(features);
+    };
     for (std::int64_t done = 0; done < subjects.stream->batches_per_sweep(); ++done) {
         const backend::StepResult result = executable->evaluate(tap, 1);
         if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
@@ -204,6 +221,8 @@ int classify(const Classifier& classifier, const Work& work) {
         seen += result.samples;
         const HostTensor logits = executable->output(kLogits);
         classes = logits.desc().shape.at(1);
+        HostTensor features;
+        if (!features_path.empty()) features = executable->output(kFeatures).cast(DType::f32);
         for (std::int64_t i = 0; i < logits.desc().shape.at(0); ++i, ++row) {
             const std::int64_t sample = sample_in(subjects, row);
             if (sample < 0) continue;
@@ -216,10 +235,15 @@ int classify(const Classifier& classifier, const Work& work) {
                 subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
             const std::int64_t in_file = subjects.rows.empty() ? 0 : subjects.rows.at(static_cast<std::size_t>(sample));
             Prediction prediction{subject, label, likeliest(logits, i, std::max(kTop, top)), in_file};
+            std::span<const float> of_sample;
+            if (!features_path.empty()) {
+                const auto width = static_cast<std::size_t>(features.shape().at(1));
+                of_sample = features.as<float>().subspan(static_cast<std::size_t>(i) * width, width);
+            }
             if (subjects.order.empty()) {
-                report.add(std::move(prediction), top, subjects.printed);
+                report_one(std::move(prediction), of_sample);
             } else {
-                waiting.emplace(sample, std::move(prediction));
+                waiting.emplace(sample, Waiting{std::move(prediction), {of_sample.begin(), of_sample.end()}});
             }
         }
         if (host.stop_requested && host.stop_requested()) {
@@ -229,8 +253,8 @@ int classify(const Classifier& classifier, const Work& work) {
             return kInterruptedExitCode;
         }
     }
-    for (auto& [sample, prediction] : waiting)
-        report.add(std::move(prediction), top, subjects.printed);
+    for (auto& [sample, one] : waiting)
+        report_one(std::move(one.prediction), one.features);
     report.finish(name, watch.seconds(), classes);
     return 0;
 }
@@ -305,6 +329,10 @@ int run_inference(const TaskRow& task_row, const options::ParseResult& arguments
     const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
     const Task& task = *made;
     check_predictions_file(predictions_file("", arguments), arguments, *host.files);
+    if (!settings.main.features.empty() && (task.scorer() != nullptr || task.classifier() == nullptr)) {
+        throw Error(ErrorKind::unsupported,
+                    "--features: " + std::string(task_row.options.name) + " of this kind has no vectors of features");
+    }
     if (task.scorer() != nullptr) return answer(*task.scorer(), {task, *backend, arguments, host, seed});
     if (task.classifier() != nullptr) return classify(*task.classifier(), {task, *backend, arguments, host, seed});
     throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +

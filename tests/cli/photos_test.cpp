@@ -3,9 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <regex>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "cli/shell.h"
 #include "cnntrain/weights/checkpoint.h"
@@ -79,6 +84,46 @@ TEST_F(OwnPhotos, AreNamedBehindTheirRun) {
     expect_error("inference " + run + " " + list + " --predictions " + list + " --overwrite", ErrorKind::usage,
                  {"--predictions", list});
     EXPECT_EQ(folder_.read("list.csv"), "file,label\na.jpg,ant\n");
+}
+
+/// The last layer of these rows answers as the network does.
+TEST_F(OwnPhotos, FeaturesAreWhatTheLastLayerReads) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string line = "inference " + (folder_ / "run/ckpt-2") + " " + (folder_ / "photos/*/*/*.jpg") +
+                             " --threads 1 --precision 32.32 --micro-batch-size 3 --features " + (folder_ / "f.npy") +
+                             " --predictions " + (folder_ / "p.csv");
+    const Outcome outcome = cli::run(line);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    const std::string file = folder_.read("f.npy");
+    const std::string predictions = folder_.read("p.csv");
+    const auto samples = static_cast<std::size_t>(std::ranges::count(predictions, '\n')) - 1;
+    const auto weights = weights::load(posix_files(), folder_ / "run/ckpt-2.safetensors");
+    const HostTensor weight = weights.tensors.at("all/fc1/weight").cast(DType::f32);
+    const HostTensor bias = weights.tensors.at("all/fc1/bias").cast(DType::f32);
+    const auto width = static_cast<std::size_t>(weight.shape().at(0));
+    EXPECT_THAT(file, HasSubstr("'<f4', 'fortran_order': False, 'shape': (" + std::to_string(samples) + ", " +
+                                std::to_string(width) + ")"));
+    const std::size_t begin = file.size() - samples * width * sizeof(float);
+    ASSERT_EQ(begin % 64, 0U);
+    std::istringstream rows(predictions);
+    std::string row;
+    std::getline(rows, row);
+    for (std::size_t sample = 0; sample < samples; ++sample) {
+        std::vector<float> features(width);
+        std::memcpy(features.data(), file.data() + begin + sample * width * sizeof(float), width * sizeof(float));
+        double difference = bias.at(0) - bias.at(1);  // of the logits of ant and bee
+        for (std::size_t i = 0; i < width; ++i) {
+            const auto at = static_cast<std::int64_t>(2 * i);
+            difference += features[i] * (weight.at(at) - weight.at(at + 1));
+        }
+        const double ant = 1 / (1 + std::exp(-difference));
+        std::getline(rows, row);
+        std::smatch best;
+        ASSERT_TRUE(std::regex_search(row, best, std::regex("^[^,]*,[^,]*,([a-z]+),([0-9.]+),"))) << row;
+        EXPECT_NEAR(std::stod(best[2]), best[1] == "ant" ? ant : 1 - ant, 1e-4) << row;
+    }
+    EXPECT_EQ(cli::run(line).exit_code, exit_code(ErrorKind::usage)) << "the files are there";
+    expect_error(line + " --overwrite --test-time-flip", ErrorKind::usage, {"--features", "--test-time-flip"});
 }
 
 TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {

@@ -1038,6 +1038,8 @@ All options of training, validation, inference and restore.
                                   tool edited it; not stored for later runs.
     --predictions PATH            File of the predictions, .csv or .jsonl (JSON lines); without it,
                                   predictions.csv in --logs-path.
+    --features PATH               File for what the last layer reads of each sample, .npy (numpy):
+                                  float32, a row a prediction.
     --top-classes N               Number of classes in a prediction, the most probable ones. (default
                                   5)
     --verbose                     Print the full log on a terminal, including all settings and

@@ -196,6 +196,7 @@ What each command's short help prints.
     --num-inference-thread N      Concurrent requests (default 1)
     --threads N                   Compute threads; 0: one for every core that the process may use
     --predictions PATH            File of the predictions, .csv or .jsonl (JSON lines)
+    --features PATH               File for what the last layer reads of each sample, .npy
     --top-classes N               Number of classes in a prediction (default 5)
     --dry-run                     Print the resolved run
     --print-config                Print all effective values and their sources
@@ -209,7 +210,7 @@ What each command's short help prints.
     --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 178 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 179 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help

@@ -180,16 +180,44 @@ PredictionsFile predictions_file(const std::string& logs, const options::ParseRe
     return {{"--predictions", given}, PredictionText::format_of("--predictions", given)};
 }
 
+void FeatureTable::add(std::span<const float> row) {
+    CNNTRAIN_CHECK(rows_ == 0 || row.size() == width_, "rows of features have one width");
+    width_ = row.size();
+    ++rows_;
+    bytes_.append(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+}
+
+std::string FeatureTable::npy() const {
+    constexpr std::size_t kFixed = 10;      // magic number, version and length of the header
+    constexpr std::size_t kAlignment = 64;  // of the numbers
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows_) + ", " +
+                         std::to_string(width_) + "), }";
+    header.append(kAlignment - (kFixed + header.size() + 1) % kAlignment, ' ');
+    header += '\n';
+    std::string text("\x93NUMPY\x01\x00", kFixed - 2);
+    text += static_cast<char>(header.size() % 256);
+    text += static_cast<char>(header.size() / 256);
+    return text + header + bytes_;
+}
+
 void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,
                             const FileSystem& files) {
-    const auto& [name, path] = table.file;
-    if (path.empty()) return;
-    refuse_run_table(files, name, path);
-    check_outputs(files, {{table.file, arguments.settings.logging.overwrite, "--overwrite"}}, inputs_of(arguments));
-    if (arguments.settings.main.predictions.empty()) return;  // the folder of the results is made
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    if (!folder.empty() && !is_directory(files, folder))
-        throw Error(ErrorKind::usage, name + " " + path + ": there is no folder " + folder);
+    const options::Settings& settings = arguments.settings;
+    std::vector<Output> outputs;
+    if (!table.file.path.empty()) outputs.push_back({table.file, settings.logging.overwrite, "--overwrite"});
+    const NamedPath features{"--features", settings.main.features};
+    if (!features.path.empty()) outputs.push_back({features, settings.logging.overwrite, "--overwrite"});
+    for (const Output& output : outputs)
+        refuse_run_table(files, output.name, output.path);
+    check_outputs(files, outputs, inputs_of(arguments));
+    if (!features.path.empty() && !features.path.ends_with(".npy"))
+        throw Error(ErrorKind::usage, "--features " + features.path + ": expected a name that ends in .npy");
+    for (const Output& output : outputs) {
+        if (output.path != settings.main.predictions && output.path != features.path) continue;  // its folder is made
+        const std::string folder = std::filesystem::path(output.path).parent_path().string();
+        if (!folder.empty() && !is_directory(files, folder))
+            throw Error(ErrorKind::usage, output.name + " " + output.path + ": there is no folder " + folder);
+    }
 }
 
 namespace {

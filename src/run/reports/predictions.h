@@ -71,6 +71,18 @@ private:
 std::string answers_text(PredictionText::Format format, std::span<const Answered> answers);
 std::string object_of(const Answered& answer);
 
+/// Rows of features as a file of numpy's format (.npy, version 1.0): float32, [N,F].
+class FeatureTable {
+public:
+    void add(std::span<const float> row);
+    std::string npy() const;
+
+private:
+    std::int64_t rows_ = 0;
+    std::size_t width_ = 0;
+    std::string bytes_;
+};
+
 /// The file of an inference's predictions; its path is "" for none.
 struct PredictionsFile {
     NamedPath file;
@@ -78,8 +90,8 @@ struct PredictionsFile {
 };
 /// `logs`: folder of the results; "" for none.
 PredictionsFile predictions_file(const std::string& logs, const options::ParseResult& arguments);
-/// Error(usage) if a file is there, which may hold a user's notes, if the inference reads it, or if its folder is not
-/// there.
+/// Checks this file and that of --features. Error(usage) if a file is there, which may hold a user's notes, if the
+/// inference reads it, or if its folder is not there.
 void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,
                             const FileSystem& files);
 

@@ -82,6 +82,12 @@ Violation made_images_need_a_published_set(const Resolution& run) {
            ", whose classes are counted in its files; choose another --dataset";
 }
 
+Violation features_of_one_view(const Resolution& run) {
+    const bool flips = image_settings(run.settings()).data.test_time_flip;
+    if (run.settings().main.features.empty() || !flips) return {};
+    return "--features does not work with --test-time-flip, which averages the answers of two photos";
+}
+
 /// The option of these two that is on; "" if none is.
 std::string copies_or_proxies(const Resolution& run) {
     if (run.settings().optimiser.fp32_weight_copy) return "--offload-fp32-weight-copy";
@@ -223,6 +229,7 @@ const std::vector<Rule> kImageRules = {
     {kT, lars_companions},
     {kT, accumulation_companions},
     {kT, recomputed_norms},
+    {kE, features_of_one_view},
     {kTVE, data_folder},
     {kE, photos_or_folder},
     {kT, mixing_needs_pairs},

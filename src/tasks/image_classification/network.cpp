@@ -117,6 +117,8 @@ graph::Graph evaluation_graph(const options::Settings& settings, const backend::
                               const TensorDesc& images, bool with_logits, std::int64_t views) {
     nn::Model model = evaluation_model(settings, backend, images, views);
     if (with_logits) model.graph.mark_output(run::kLogits, model.values.logits);
+    const bool with_features = with_logits && !settings.main.features.empty();
+    if (with_features) nn::mark_features(model.graph, model.values.logits, run::kFeatures);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);
 }
 

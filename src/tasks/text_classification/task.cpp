@@ -354,6 +354,7 @@ graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fie
 }
 
 graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
+    if (use == run::GraphUse::classes && !settings().main.features.empty()) return features_graph(fields).graph;
     if (use != run::GraphUse::training) {
         return graph::apply_rewrites(built_graph(fields, /*with_logits=*/use == run::GraphUse::classes),
                                      backend().rewrites().evaluation);
