@@ -338,9 +338,9 @@ void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t 
     console_ << metrics::progress_text(progress) << std::endl;  // flushed, so that pipes and files show it at once
 }
 
-void ProgressReport::update_bytes(std::uint64_t done, std::uint64_t total) {
-    constexpr std::uint64_t kMega = 1'000'000;
-    update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
+void ProgressReport::update_bytes(std::uint64_t done, std::uint64_t total, std::uint64_t first) {
+    const auto megabytes = [](std::uint64_t bytes) { return static_cast<std::int64_t>(bytes / 1'000'000); };
+    update(megabytes(done), megabytes(first), megabytes(total));
 }
 
 void ProgressReport::line(std::string_view text) {

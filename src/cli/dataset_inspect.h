@@ -21,7 +21,7 @@ public:
     void update(std::int64_t done, std::int64_t first, std::int64_t total);
 
     /// The same for bytes, counted in megabytes.
-    void update_bytes(std::uint64_t done, std::uint64_t total);
+    void update_bytes(std::uint64_t done, std::uint64_t total, std::uint64_t first = 0);
 
     /// Prints a separate line above the progress line.
     void line(std::string_view text);

@@ -52,8 +52,13 @@ bool contains_but_case(std::string_view text, std::string_view part) {
            part.empty();
 }
 
+/// The row of a name as its program spells it: "timm/resnet50.a1_in1k" and "hf-hub:timm/..." are timm's, too.
 const PublishedWeights* row_named(const Table& table, std::string_view name) {
-    const auto found = std::ranges::find(table, name, &PublishedWeights::name);
+    for (const std::string_view prefix : {"hf-hub:", "hf_hub:", "timm/"}) {
+        if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    }
+    const auto found =
+        std::ranges::find_if(table, [&](const PublishedWeights& row) { return equal_but_case(row.name, name); });
     return found == table.end() ? nullptr : &*found;
 }
 
@@ -62,6 +67,19 @@ std::vector<std::string> names_of(const Table& table) {
     for (const PublishedWeights& row : table)
         names.push_back(row.name);
     return names;
+}
+
+/// Throws Error(usage) for a word that names nothing, but nearly or in part a row.
+void refuse_near_miss(const Table& table, const std::string& word) {
+    const std::string what = "'" + word + "' is no file or folder, and no name of published weights; ";
+    if (const std::string nearest = nearest_name(word, names_of(table)); !nearest.empty())
+        throw Error(ErrorKind::usage, what + "did you mean " + nearest + "?");
+    constexpr std::size_t kLeast = 6;  // "run" is a part of many words
+    const std::string_view network = std::string_view(word).substr(0, word.find('.'));
+    const bool is_part = network.size() >= kLeast && std::ranges::any_of(table, [&](const PublishedWeights& row) {
+                             return contains_but_case(row.name, network);
+                         });
+    if (is_part) throw Error(ErrorKind::usage, what + "cnntrain weights " + std::string(network) + " lists names");
 }
 
 /// The row for --pretrained: of the network that the line names, or else of the usual one.
@@ -91,26 +109,59 @@ std::string facts(const PublishedWeights& row) {
 }
 
 /// Fetches the weights, with progress, and returns their folder.
-std::string fetch(const PublishedWeights& row, const std::string& cache, const std::string& command_line) {
+std::string fetch(const PublishedWeights& row, const std::string& cache, const std::string& command_line,
+                  bool sums_again) {
+    if (!sums_again && weights::is_fetched(posix_files(), row, cache)) return path_in(cache, row.name);
     catch_stop_signals();
     ProgressReport progress("MB");
     weights::FetchHost host;
     host.stop_requested = stop_requested;
     host.command_line = command_line;
-    host.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update_bytes(done, total); };
-    return weights::fetch_published(posix_files(), row, cache, host);
+    host.sums_again = sums_again;
+    host.progress = [&](std::uint64_t done, std::uint64_t first, std::uint64_t total) {
+        progress.update_bytes(done, total, first);
+    };
+    const std::string folder = weights::fetch_published(posix_files(), row, cache, host);
+    if (stop_requested()) throw Interrupted();
+    return folder;
 }
 
 void list(const std::vector<const PublishedWeights*>& rows, const std::string& cache) {
     TextRows text = {{"name", "network", "pixels", "classes", "licence", "source", ""}};
     for (const PublishedWeights* const row : rows) {
-        const bool here = exists(posix_files(), weights::published_path(*row, cache));
+        const bool here = !cache.empty() && exists(posix_files(), weights::published_path(*row, cache));
         text.push_back({row->name, row->model + " " + row->size, std::to_string(row->pixels), classes_text(*row),
                         or_unknown(row->licence), row->source,
                         std::string(row->is_default ? "default" : "") + (row->is_default && here ? ", " : "") +
                             (here ? "fetched" : "")});
     }
     std::cout << in_columns(text, kAllColumns) << counted(std::ssize(rows), "file") << '\n';
+}
+
+/// "" where none is needed and the environment names none.
+std::string cache_of(const Flags& flags, bool is_needed) {
+    if (flags.given("--cache")) {
+        if (flags.text("--cache").empty()) refuse_line("cnntrain weights: --cache expects a folder");
+        return flags.text("--cache");
+    }
+    try {
+        return weights::published_cache(process_variables());
+    } catch (const Error&) {
+        if (is_needed) throw;
+        return "";
+    }
+}
+
+/// `by_folder`: the folder stands for the weights in other commands, not their name.
+void fetch_one(const PublishedWeights& row, const std::string& cache, const std::string& command_line, bool by_folder) {
+    std::cout << row.name << ": " << facts(row) << '\n' << "From " << row.address << std::endl;
+    const std::string path = weights::published_path(row, cache);
+    const bool was_here = exists(posix_files(), path);
+    const std::string folder = fetch(row, cache, command_line, /*sums_again=*/true);
+    std::cout << (was_here ? "Already in " : "Saved to ") << path << ": "
+              << size_text(posix_files().open(path)->size_bytes()) << ", SHA-256 "
+              << (row.sha256.empty() ? "not published" : row.sha256 + "... as published") << '\n'
+              << "Use it: cnntrain train --data-dir PHOTOS --init-path " << (by_folder ? folder : row.name) << '\n';
 }
 
 }  // namespace
@@ -145,19 +196,12 @@ int weights_command(const Invocation& invocation) {
     if (flags.print_help_if_wanted()) return 0;
     const Table table = flags.given("--table") ? table_in(flags.text("--table"))
                                                : table_of(options::process_environment().config_folders);
-    const std::string cache =
-        flags.given("--cache") ? flags.text("--cache") : weights::published_cache(process_variables());
     const std::string name = flags.given("NAME") ? flags.text("NAME") : "";
-    if (const PublishedWeights* const row = row_named(table, name)) {
-        std::cout << row->name << ": " << facts(*row) << '\n' << "From " << row->address << std::endl;
-        const std::string path = weights::published_path(*row, cache);
-        const bool was_here = exists(posix_files(), path);
-        const std::string folder = fetch(*row, cache, invocation.command_line);
-        std::cout << (was_here ? "Already in " : "Saved to ") << path << ": "
-                  << size_text(posix_files().open(path)->size_bytes()) << ", SHA-256 "
-                  << (row->sha256.empty() ? "not published" : row->sha256 + "... as published") << '\n'
-                  << "Use it: cnntrain train --data-dir PHOTOS --init-path "
-                  << (flags.given("--cache") ? folder : row->name) << '\n';
+    const bool filters = flags.given("--model") || flags.given("--model-size") || flags.given("--licence");
+    const PublishedWeights* const one = filters ? nullptr : row_named(table, name);
+    const std::string cache = cache_of(flags, /*is_needed=*/one != nullptr);
+    if (one != nullptr) {
+        fetch_one(*one, cache, invocation.command_line, flags.given("--cache") || flags.given("--table"));
         return 0;
     }
     const auto fits = [&](const char* flag, const auto& holds) {
@@ -182,19 +226,16 @@ int weights_command(const Invocation& invocation) {
 
 std::string find_weights(const options::WeightsWish& wish, const std::vector<std::string>& config_folders,
                          const std::string& command_line) {
-    const bool is_path = wish.name.find('/') != std::string::npos || posix_files().kind(wish.name) != FileKind::absent;
-    if (is_path) return "";
-    const Table table = table_of(config_folders);
     const bool by_network = wish.name == options::kDefaultWeights;
+    if (!by_network && posix_files().kind(wish.name) != FileKind::absent) return "";
+    const Table table = table_of(config_folders);
     const PublishedWeights* const row = by_network ? &default_row(table, wish) : row_named(table, wish.name);
     if (row == nullptr) {
-        const std::string nearest = nearest_name(wish.name, names_of(table));
-        if (nearest.empty()) return "";
-        throw Error(ErrorKind::usage, "'" + wish.name + "' is no file or folder, and no name of published weights; " +
-                                          "did you mean " + nearest + "?");
+        refuse_near_miss(table, wish.name);
+        return "";
     }
     log::info("weights " + row->name + ": " + facts(*row));
-    return fetch(*row, weights::published_cache(process_variables()), command_line);
+    return fetch(*row, weights::published_cache(process_variables()), command_line, /*sums_again=*/false);
 }
 
 }  // namespace cnntrain::cli

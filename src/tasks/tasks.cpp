@@ -217,8 +217,7 @@ const TaskRow& row_of(const options::ParseResult& arguments) {
 
 options::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                         const options::Environment& environment, const FileSystem& files) {
-    const options::OwnWords line =
-        options::in_own_words(first_row(command).options, command, arguments, environment.find_weights);
+    const options::OwnWords line = options::in_own_words(first_row(command).options, command, arguments);
     const EvaluatedRun run = evaluated_run(command, line, files);
     const Choice choice =
         command == Command::restore ? Choice{restoring_row(line, files), command} : chosen(command, line, run);

@@ -33,10 +33,10 @@ void pause_for(std::chrono::milliseconds time, const FetchHost& host) {
 namespace cnntrain::weights {
 namespace {
 
-constexpr std::uint64_t kLongestAnswer = std::uint64_t{16} << 30;  // ends an answer that never ends
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;          // appended at a time
-constexpr int kAttempts = 5;                                       // in a row without a byte
-constexpr int kMostRedirections = 10;
+constexpr std::uint64_t kLongestFile = std::uint64_t{16} << 30;  // ends an answer that never ends
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;        // appended at a time
+constexpr int kAttempts = 5;                                     // in a row without a byte
+constexpr long kMostRedirections = 10;
 constexpr long kConnectSeconds = 30;
 
 constexpr long kOk = 200;
@@ -60,13 +60,19 @@ class Transfer {
 public:
     Transfer(FileSystem& files, const std::string& address, const std::string& partial, bool has_sum,
              const FetchHost& host)
-        : files_(files), address_(address), partial_(partial), etag_path_(partial + ".etag"), host_(host) {
+        : files_(files),
+          address_(address),
+          partial_(partial),
+          etag_path_(partial + ".etag"),
+          has_sum_(has_sum),
+          host_(host) {
         static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
         curl_ = curl_easy_init();
         if (ready != CURLE_OK || curl_ == nullptr) throw Error(ErrorKind::unsupported, "libcurl cannot start");
         if (!exists(files_, partial_)) return;
-        if (exists(files_, etag_path_)) etag_ = read_text(files_, etag_path_, kMostEtagBytes);
-        if (has_sum || !etag_.empty()) first_ = files_.open(partial_)->size_bytes();
+        const bool has_etag = exists(files_, etag_path_) && files_.open(etag_path_)->size_bytes() <= kMostEtagBytes;
+        if (has_etag) etag_ = read_text(files_, etag_path_);
+        if (has_sum_ || !etag_.empty()) first_ = files_.open(partial_)->size_bytes();
     }
     ~Transfer() {
         curl_slist_free_all(headers_);
@@ -77,24 +83,26 @@ public:
 
     enum class End { complete, again, failed };
 
-    /// Receives what it can. `again`: the connection or the server failed in a way that may pass.
+    /// Receives what it can. `again`: the connection or the server failed in a way that may pass, or has sent a part.
     End run() {
         describe();
-        CURLcode code = curl_easy_perform(curl_);
+        const CURLcode code = curl_easy_perform(curl_);
         if (error_) std::rethrow_exception(error_);
+        append();
         if (stopped_) throw Interrupted();
-        if (code == CURLE_OK || !piece_.empty()) append();
-        curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status_);
+        read_status();
         if (status_ == kNotSatisfiable) return end_of_range();
-        if (code == CURLE_OK && (status_ == kOk || status_ == kPartialContent)) return End::complete;
-        why_ = code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR ? "it answers " + std::to_string(status_)
-               : message_.front() != '\0'                            ? std::string(message_.data())
-                                                                     : std::string(curl_easy_strerror(code));
+        const bool has_content = status_ == kOk || status_ == kPartialContent;
+        if (code == CURLE_OK && has_content) return end_of_content();
+        why_ = code == CURLE_OK           ? "the server answers " + std::to_string(status_)
+               : message_.front() != '\0' ? "it cannot be fetched: " + std::string(message_.data())
+                                          : "it cannot be fetched: " + std::string(curl_easy_strerror(code));
         return may_pass(code) ? End::again : End::failed;
     }
 
     const std::string& why() const { return why_; }
-    std::uint64_t received() const { return received_; }
+    /// Bytes of the file that are there.
+    std::uint64_t position() const { return first_ + received_; }
 
 private:
     static constexpr std::uint64_t kMostEtagBytes = 4096;
@@ -104,13 +112,12 @@ private:
     }
 
     void describe() {
-        const bool secure = address_.starts_with("https:");
+        const char* const schemes = address_.starts_with("https:") ? "https" : "http,https";
         set(CURLOPT_URL, address_.c_str());
-        set(CURLOPT_PROTOCOLS_STR, secure ? "https" : "http,https");
-        set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
+        set(CURLOPT_PROTOCOLS_STR, schemes);
+        set(CURLOPT_REDIR_PROTOCOLS_STR, schemes);
         set(CURLOPT_FOLLOWLOCATION, 1L);
-        set(CURLOPT_MAXREDIRS, static_cast<long>(kMostRedirections));
-        set(CURLOPT_FAILONERROR, 0L);
+        set(CURLOPT_MAXREDIRS, kMostRedirections);
         set(CURLOPT_NOSIGNAL, 1L);
         set(CURLOPT_USERAGENT, "cnntrain");
         set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
@@ -123,41 +130,67 @@ private:
         set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
         set(CURLOPT_XFERINFODATA, this);
         if (first_ == 0) return;
-        const std::string range = "Range: bytes=" + std::to_string(first_) + "-";
-        headers_ = curl_slist_append(headers_, range.c_str());
+        headers_ = curl_slist_append(headers_, ("Range: bytes=" + std::to_string(first_) + "-").c_str());
         if (!etag_.empty()) headers_ = curl_slist_append(headers_, ("If-Range: " + etag_).c_str());
         set(CURLOPT_HTTPHEADER, headers_);
+    }
+
+    /// The file anew.
+    void drop() {
+        files_.remove(partial_);
+        first_ = 0;
+        received_ = 0;
     }
 
     /// The server says how long the content is, which may be what is there already.
     End end_of_range() {
         if (number_after(header("Content-Range"), '/') == first_) return End::complete;
-        files_.remove(partial_);
-        why_ = "it has other content than before";
+        drop();
+        why_ = "the server has other content than before";
         return End::again;
+    }
+
+    End end_of_content() {
+        if (!began_) begin();
+        if (lies_) {
+            drop();
+            why_ = "the server sends another part of the file than the one that was asked for";
+            return End::again;
+        }
+        why_ = "the server sends nothing";
+        if (position() == 0) return End::failed;
+        why_ = "the server does not say how long the file is, and no checksum is published";
+        if (!whole_) return has_sum_ ? End::complete : End::failed;
+        why_ = "the server sends " + std::to_string(position()) + " of " + std::to_string(*whole_) + " bytes";
+        return position() == *whole_ ? End::complete : End::again;
     }
 
     bool may_pass(CURLcode code) const {
         if (code == CURLE_OK) return status_ >= kServerErrors || status_ == kTooManyRequests;
-        constexpr std::array kLost = {CURLE_PARTIAL_FILE, CURLE_RECV_ERROR,         CURLE_SEND_ERROR,
+        constexpr std::array kLost = {CURLE_PARTIAL_FILE, CURLE_RECV_ERROR,         CURLE_SEND_ERROR,  CURLE_HTTP2,
                                       CURLE_GOT_NOTHING,  CURLE_OPERATION_TIMEDOUT, CURLE_HTTP2_STREAM};
-        return std::ranges::find(kLost, code) != kLost.end();
+        constexpr std::array kUnreachable = {CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST};
+        const bool was_reachable = position() > 0;
+        return std::ranges::find(kLost, code) != kLost.end() ||
+               (was_reachable && std::ranges::find(kUnreachable, code) != kUnreachable.end());
     }
 
-    /// Once, with the first byte of the content: it follows what is there, or replaces it.
+    void read_status() { curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status_); }
+
+    /// Once, before the first byte of the content: it follows what is there, or replaces it.
     void begin() {
         began_ = true;
-        curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status_);
-        curl_off_t length = 0;
-        curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-        const bool is_part = status_ == kPartialContent;
-        if (is_part && number_after(header("Content-Range"), ' ') != first_)
-            throw Error(ErrorKind::data, "it answers with another part of the file than the one that was asked for");
-        if (!is_part) {
-            files_.remove(partial_);
-            first_ = 0;
+        read_status();
+        if (status_ == kPartialContent) {
+            const std::string range = header("Content-Range");
+            lies_ = number_after(range, ' ') != first_;
+            whole_ = number_after(range, '/');
+        } else {
+            curl_off_t length = -1;
+            curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+            if (length >= 0) whole_ = static_cast<std::uint64_t>(length);
+            drop();
         }
-        total_ = length > 0 ? first_ + static_cast<std::uint64_t>(length) : 0;
         files_.remove(etag_path_);
         const std::string etag = header("ETag");
         const bool is_strong = etag.starts_with('"') && etag.size() < kMostEtagBytes;  // the same bytes for certain
@@ -166,12 +199,16 @@ private:
 
     void receive(std::string_view bytes) {
         if (!began_) begin();
+        if (lies_) return;
         piece_ += bytes;
         received_ += bytes.size();
-        if (first_ + received_ > kLongestAnswer)
-            throw Error(ErrorKind::data, "it sends more than " + size_text(kLongestAnswer) + ", which are no weights");
+        if (position() > kLongestFile) {
+            files_.remove(partial_);
+            throw Error(ErrorKind::data,
+                        "the server sends more than " + size_text(kLongestFile) + ", which are no weights");
+        }
         if (piece_.size() >= kPieceBytes) append();
-        if (host_.progress) host_.progress(first_ + received_, total_);
+        if (host_.progress && whole_) host_.progress(position(), first_, *whole_);
     }
 
     void append() {
@@ -186,24 +223,19 @@ private:
         return there ? found->value : "";
     }
 
-    // libcurl is written in C: errors wait until it has returned.
-
-    template <typename Work> bool guarded(const Work& work) {
-        try {
-            work();
-            return true;
-        } catch (...) {
-            error_ = std::current_exception();
-            return false;
-        }
-    }
+    /// libcurl is written in C: an error waits until it has returned.
     static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self) {
         auto& transfer = *static_cast<Transfer*>(self);
-        long status = 0;
-        curl_easy_getinfo(transfer.curl_, CURLINFO_RESPONSE_CODE, &status);
-        if (status != kOk && status != kPartialContent) return size * count;  // a page about the failure
-        const bool done = transfer.guarded([&] { transfer.receive({bytes, size * count}); });
-        return done ? size * count : 0;
+        transfer.read_status();
+        const bool is_content = transfer.status_ == kOk || transfer.status_ == kPartialContent;
+        if (!is_content) return size * count;  // a page about the failure
+        try {
+            transfer.receive({bytes, size * count});
+            return size * count;
+        } catch (...) {
+            transfer.error_ = std::current_exception();
+            return 0;
+        }
     }
     static int on_progress(void* self, curl_off_t /*total*/, curl_off_t /*now*/, curl_off_t /*to_send*/,
                            curl_off_t /*sent*/) {
@@ -216,19 +248,21 @@ private:
     const std::string& address_;
     const std::string& partial_;
     std::string etag_path_;
+    bool has_sum_;
     const FetchHost& host_;
     CURL* curl_ = nullptr;
     curl_slist* headers_ = nullptr;
     std::array<char, CURL_ERROR_SIZE> message_{};
 
     std::uint64_t first_ = 0;  // bytes that were there before
-    std::string etag_;         // of these
+    std::string etag_;         // the server's name of them
     // The answer:
     long status_ = 0;
     bool began_ = false;
+    bool lies_ = false;                   // it is another part than the one that was asked for
+    std::optional<std::uint64_t> whole_;  // bytes of the whole file
     std::string piece_;
     std::uint64_t received_ = 0;
-    std::uint64_t total_ = 0;
     bool stopped_ = false;
     std::exception_ptr error_;
     std::string why_;
@@ -239,18 +273,17 @@ private:
 void download(FileSystem& files, const std::string& address, const std::string& partial, bool has_sum,
               const FetchHost& host) {
     std::chrono::milliseconds wait = host.pause;
+    std::uint64_t farthest = 0;
     for (int attempt = 1;; ++attempt) {
         Transfer transfer(files, address, partial, has_sum, host);
         const Transfer::End end = transfer.run();
         if (end == Transfer::End::complete) return;
-        if (transfer.received() > 0) {
+        if (transfer.position() > farthest) {
+            farthest = transfer.position();
             attempt = 1;
             wait = host.pause;
         }
-        if (end == Transfer::End::failed || attempt >= kAttempts) {
-            const bool known = transfer.why().starts_with("it ");
-            throw Error(ErrorKind::data, (known ? "" : "it cannot be fetched: ") + transfer.why());
-        }
+        if (end == Transfer::End::failed || attempt >= kAttempts) throw Error(ErrorKind::data, transfer.why());
         log::info(address + ": " + transfer.why() + "; trying again");
         pause_for(wait, host);
         wait *= 2;

@@ -12,7 +12,7 @@
 namespace cnntrain::weights {
 
 /// Appends the content of `address` to the file `partial`, from where it ends; a server that has changed the content
-/// or cannot continue sends all of it. Lost connections are taken up again as long as bytes come. The file
+/// or cannot continue sends all of it. Lost connections are taken up again as long as that leads farther. The file
 /// `partial`.etag keeps the server's name of the content; where it gives none, only content with a known sum is
 /// continued. Errors as fetch_published().
 void download(FileSystem& files, const std::string& address, const std::string& partial, bool has_sum,

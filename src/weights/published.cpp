@@ -5,6 +5,7 @@
 #include <cctype>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <yaml-cpp/yaml.h>
@@ -13,6 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "weights/download.h"
 
 namespace cnntrain::weights {
@@ -34,10 +36,14 @@ bool is_sum(std::string_view text) {
     return text.size() >= 8 && text.size() <= 64 && std::ranges::all_of(text, digit);
 }
 
+bool is_plain(std::string_view text) {
+    return std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+}
+
 bool is_address(std::string_view text) {
-    const auto printable = [](unsigned char c) { return c > ' ' && c < 0x7f; };
-    const bool known = std::ranges::any_of(kSchemes, [&](auto scheme) { return text.starts_with(scheme); });
-    return known && std::ranges::all_of(text, printable);
+    return is_plain(text) && std::ranges::any_of(kSchemes, [&](std::string_view scheme) {
+               return text.starts_with(scheme) && text.size() > scheme.size() && text[scheme.size()] != '/';
+           });
 }
 
 /// The values of one row.
@@ -64,11 +70,18 @@ public:
         if (!node) throw Error(ErrorKind::usage, std::string(key) + " is needed");
         return converted<Value>(node, key);
     }
-    /// A text, "" if the row has none, for which `fits` holds.
-    std::string text(const char* key, bool (*fits)(std::string_view), const char* expected) const {
+    /// A word of printable ASCII, for which `fits` holds; "" if the row has none.
+    std::string text(const char* key, bool (*fits)(std::string_view) = is_plain,
+                     const char* expected = "a word of printable ASCII") const {
         std::string text = value<std::string>(key, "");
         if (!text.empty() && !fits(text)) refuse(key, text, expected);
         return text;
+    }
+
+    std::string needed_text(const char* key) const {
+        std::string word = text(key);
+        if (word.empty()) throw Error(ErrorKind::usage, std::string(key) + " is needed");
+        return word;
     }
 
     [[noreturn]] static void refuse(const std::string& key, const std::string& text, const std::string& expected) {
@@ -92,11 +105,11 @@ std::string config_text(const Row& row, const PublishedWeights& weights) {
     const auto pixels = weights.pixels;
     const json photos = {{"input_size", {3, pixels, pixels}},
                          {"crop_pct", row.value("crop", 1.0)},
-                         {"crop_mode", row.value<std::string>("resize", "center")},
-                         {"interpolation", row.value<std::string>("interpolation", "bilinear")},
+                         {"crop_mode", row.text("resize")},
+                         {"interpolation", row.text("interpolation")},
                          {"mean", row.needed<std::vector<double>>("mean")},
                          {"std", row.needed<std::vector<double>>("std")}};
-    const json config = {{"architecture", row.needed<std::string>("architecture")},
+    const json config = {{"architecture", row.needed_text("architecture")},
                          {"num_classes", weights.classes},
                          {"pretrained_cfg", photos}};
     return config.dump(2) + "\n";
@@ -107,12 +120,14 @@ PublishedWeights published(const std::string& name, const YAML::Node& node) {
     const Row row(node);
     PublishedWeights weights;
     weights.name = name;
-    weights.source = row.needed<std::string>("source");
-    weights.model = row.needed<std::string>("model");
-    weights.size = row.needed<std::string>("size");
+    weights.source = row.needed_text("source");
+    weights.model = row.needed_text("model");
+    weights.size = row.needed_text("size");
     weights.classes = row.value<std::int64_t>("classes", 0);
     weights.pixels = row.needed<std::int64_t>("pixels");
-    weights.licence = row.value<std::string>("licence", "");
+    if (weights.classes < 0 || weights.pixels < 1)
+        throw Error(ErrorKind::usage, "classes and pixels expect positive numbers");
+    weights.licence = row.text("licence");
     weights.package = row.text("package", is_name, "the name of a package");
     weights.address = row.text("address", is_address, "an address that begins with https:// or http://");
     if (weights.address.empty()) throw Error(ErrorKind::usage, "address is needed");
@@ -175,6 +190,7 @@ void fetch_file(FileSystem& files, const PublishedWeights& weights, const std::s
     const std::string partial = partial_of(path);
     download(files, weights.address, partial, !weights.sha256.empty(), host);
     try {
+        if (weights.sha256.empty()) weights_header(files, partial);  // throws if it is something else
         const auto copy = files.create(path);
         check_sum(weights, sum_of(files, partial, copy.get(), host));
         copy->commit();
@@ -197,10 +213,12 @@ std::vector<PublishedWeights> parse_published(std::string_view text, const std::
         throw Error(ErrorKind::usage, path + ": " + error.what());
     }
     if (!table.IsMap()) throw Error(ErrorKind::usage, path + ": expected a mapping of names to published weights");
+    std::set<std::string> names;
     for (const auto& item : table) {
         const std::string name = item.first.IsScalar() ? item.first.Scalar() : "";
         try {
             rows.push_back(published(name, item.second));
+            if (!names.insert(name).second) throw Error(ErrorKind::usage, "the name occurs twice");
         } catch (const Error& error) {
             throw error.within(path + ": " + printable(name.substr(0, 200)));
         }
@@ -225,21 +243,27 @@ std::string published_path(const PublishedWeights& weights, const std::string& c
     return path_in(path_in(cache, weights.name), safe ? "model.safetensors" : "pytorch_model.bin");
 }
 
+bool is_fetched(const FileSystem& files, const PublishedWeights& weights, const std::string& cache) {
+    const std::string config = path_in(path_in(cache, weights.name), kConfig);  // is written last
+    return exists(files, published_path(weights, cache)) && exists(files, config) &&
+           read_text(files, config) == weights.config;
+}
+
 std::string fetch_published(FileSystem& files, const PublishedWeights& weights, const std::string& cache,
                             const FetchHost& host) {
     const std::string path = published_path(weights, cache);
     const std::string folder = path_in(cache, weights.name);
-    const std::string config = path_in(folder, kConfig);  // is written last
-    if (exists(files, config) && exists(files, path)) return folder;
+    if (!host.sums_again && is_fetched(files, weights, cache)) return folder;
     try {
+        if (exists(files, path)) {
+            if (weights.sha256.empty()) weights_header(files, path);
+            check_sum(weights, sum_of(files, path, nullptr, host));
+        }
+        if (is_fetched(files, weights, cache)) return folder;
         files.make_directories(folder);
         const auto lock = lock_for_fetching(files, folder, host);
-        if (!exists(files, path)) {
-            fetch_file(files, weights, path, host);
-        } else if (!exists(files, config)) {
-            check_sum(weights, sum_of(files, path, nullptr, host));  // somebody has put it there
-        }
-        write_text(files, config, weights.config);
+        if (!exists(files, path)) fetch_file(files, weights, path, host);
+        write_text(files, path_in(folder, kConfig), weights.config);
         return folder;
     } catch (const Error& error) {
         const bool is_about_file = error.kind() == ErrorKind::data || error.kind() == ErrorKind::unsupported;

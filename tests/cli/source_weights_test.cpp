@@ -273,6 +273,9 @@ TEST_F(SourceWeights, PublishedNamesStandForFiles) {
             "lite0.safetensors");
     std::filesystem::create_directory(folder_ / "configs");
     folder_.write("configs/weights.yml", table);
+    folder_.write("configs/mine.yml",
+                  "mine: {init_path: resnet18.tv_in1k}\nnetwork: {model: resnet, model_size: 18, batch_norm: true}\n");
+    std::filesystem::create_directory(folder_ / "default");
 
     const auto in_folder = [&](const std::string& arguments) {
         return shell("cd " + folder_.path() + " && no_proxy=127.0.0.1 XDG_CACHE_HOME=" + (folder_ / "cache") + " " +
@@ -290,7 +293,10 @@ TEST_F(SourceWeights, PublishedNamesStandForFiles) {
              Use{training + "b --model resnet --model-size 18 --pretrained", "ResNet-18", "resnet18.a1_in1k"},
              Use{training + "c --model tf_efficientnet_lite0.in1k", "EfficientNet-Lite0", "tf_efficientnet_lite0.in1k"},
              Use{answering + "d --model ResNet18_Weights.IMAGENET1K_V1", "", "ResNet18_Weights.IMAGENET1K_V1"},
-             Use{answering + "e --restore-path tf_efficientnet_lite0.in1k", "", "tf_efficientnet_lite0.in1k"},
+             Use{answering + "e --restore-path timm/tf_efficientnet_lite0.in1k", "", "tf_efficientnet_lite0.in1k"},
+             Use{"inference photos/train/ant/1.jpg --pretrained --model resnet18 --threads 1", "", "resnet18.a1_in1k"},
+             Use{training + "h --config mine", "ResNet-18", "resnet18.tv_in1k"},
+             Use{training + "i --config network --pretrained", "ResNet-18", "resnet18.a1_in1k"},
          }) {
         const Outcome outcome = in_folder(use.line);
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
@@ -308,6 +314,9 @@ TEST_F(SourceWeights, PublishedNamesStandForFiles) {
     EXPECT_THAT(slip.text, HasSubstr("resnet18.tv_in1k"));
     const Outcome none = in_folder(training + "g --model resnet --model-size 34 --pretrained");
     EXPECT_EQ(none.exit_code, exit_code(ErrorKind::usage)) << none.text;
+    const Outcome part = in_folder(training + "j --init-path resnet18");
+    EXPECT_EQ(part.exit_code, exit_code(ErrorKind::usage)) << part.text;
+    EXPECT_THAT(part.text, HasSubstr("cnntrain weights resnet18"));
     EXPECT_THAT(server.requests(), SizeIs(4));
 }
 

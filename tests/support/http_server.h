@@ -26,15 +26,17 @@ class HttpServer {
 public:
     struct File {
         std::string content;
-        std::string etag = "\"1\"";  // "": the server says none
-        bool serves_parts = true;    // answers Range
-        std::string moved_to = {};   // an address: the answer is a redirection
+        std::string etag = "\"1\"";      // "": the server says none
+        bool serves_parts = true;        // answers Range
+        std::string moved_to = {};       // an address: the answer is a redirection
+        std::size_t most_of_a_part = 0;  // 0: parts reach to the end; otherwise all answers are parts
     };
     /// What goes wrong with an answer.
     struct Failure {
         int status = 0;                             // instead of the content
         std::size_t cut_after = std::string::npos;  // bytes of the content, then the connection ends
         std::chrono::milliseconds silence{0};       // before the content
+        bool lies_about_part = false;               // sends another one than it was asked for
     };
 
     HttpServer() {
@@ -139,15 +141,18 @@ private:
             return send_all(connection,
                             headers(416, 0) + "Content-Range: bytes */" + std::to_string(size) + "\r\n\r\n");
         }
-        std::string text = headers(first > 0 ? 206 : 200, size - first);
-        if (first > 0) {
-            text += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(size - 1) + "/" +
+        if (failure.lies_about_part) first /= 2;
+        const bool is_part = first > 0 || file.most_of_a_part > 0;
+        const std::size_t end = file.most_of_a_part > 0 ? std::min(size, first + file.most_of_a_part) : size;
+        std::string text = headers(is_part ? 206 : 200, end - first);
+        if (is_part) {
+            text += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(end - 1) + "/" +
                     std::to_string(size) + "\r\n";
         }
         if (!file.etag.empty()) text += "ETag: " + file.etag + "\r\n";
         send_all(connection, text + "\r\n");
         std::this_thread::sleep_for(failure.silence);
-        send_all(connection, std::string_view(file.content).substr(first).substr(0, failure.cut_after));
+        send_all(connection, std::string_view(file.content).substr(first, end - first).substr(0, failure.cut_after));
     }
 
     static std::string headers(int status, std::size_t length) {

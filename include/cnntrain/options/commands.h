@@ -125,11 +125,11 @@ std::string help_text(const HelpPage& page, const HelpWish& wish);
 
 /// A name that is given in the place of a path of weights, and the network of the line; "" where it names none.
 struct WeightsWish {
-    std::string name;  // kDefaultWeights: those of the network
+    std::string name;  // kDefaultWeights: those that are the network's by default
     std::string model = {};
     std::string size = {};
 };
-inline constexpr std::string_view kDefaultWeights = "default";
+inline constexpr std::string_view kDefaultWeights = "(default)";
 
 /// The path of weights with this name; "" if the name stands for itself.
 using FindWeights = std::function<std::string(const WeightsWish& wish)>;

@@ -81,10 +81,13 @@ struct OwnWords {
     std::optional<std::string> value(std::string_view flag) const;
 };
 
-/// Replaces the options and values of other programs that have one exact meaning here, and names of weights that `find`
-/// finds. What works as typed stays as it is.
-OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                      const FindWeights& find = {});
+/// Replaces the options and values of other programs that have one exact meaning here. What works as typed stays as it
+/// is.
+OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words);
+
+/// Replaces names of published weights, in the line and its configuration, by the paths that `find` finds.
+void replace_names_of_weights(const TaskOptions& task, Command command, OwnWords& line, Layer& config,
+                              const FindWeights& find);
 
 /// The options as which a flag of other programs, without hyphens, is read here ("--image-size").
 std::vector<std::string> meanings_of_habit(std::string_view name);

@@ -64,6 +64,8 @@ struct TaskOptions {
     NamedConfig (*read_config)(const std::string& config, const Environment& environment) = nullptr;
     /// True: an empty command line prints the help text.
     bool empty_line_asks_help = false;
+    /// True if names of published weights stand for paths.
+    bool takes_published_weights = false;
     /// True if the command line trains rather than evaluates. Null: the command decides.
     bool (*trains)(const Resolution& run) = nullptr;
 

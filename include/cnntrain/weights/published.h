@@ -33,7 +33,7 @@ struct PublishedWeights {
 inline constexpr std::string_view kPublishedFile = "weights.yml";
 
 /// Reads a YAML mapping of names to rows; Error(usage) names the row and the key. Names are those of folders, addresses
-/// begin with https:// or http://.
+/// begin with https:// or http://. A name occurs once.
 std::vector<PublishedWeights> parse_published(std::string_view text, const std::string& path);
 
 /// $XDG_CACHE_HOME/cnntrain/weights, or ~/.cache/cnntrain/weights. Error(usage) without either variable.
@@ -45,17 +45,23 @@ std::string published_path(const PublishedWeights& weights, const std::string& c
 /// The process that fetches.
 struct FetchHost {
     std::function<bool()> stop_requested = {};
-    std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};  // bytes; total 0: unknown
-    std::string command_line = {};                                               // for other processes that wait
+    /// In bytes; `first` of them were there before. Not called if the server does not say how many there are.
+    std::function<void(std::uint64_t done, std::uint64_t first, std::uint64_t total)> progress = {};
+    std::string command_line = {};          // for other processes that wait
+    bool sums_again = false;                // compare the checksum of a file that is in the cache
     std::chrono::milliseconds pause{1000};  // before the first of several attempts to go on; doubles with each
-    std::chrono::seconds patience{60};      // without a byte
+    std::chrono::seconds patience{30};      // without a byte
 };
+
+/// True if the file and its config.json are in the cache.
+bool is_fetched(const FileSystem& files, const PublishedWeights& weights, const std::string& cache);
 
 /// Fetches the file unless it is in the cache, and writes config.json beside it; returns the file's folder, which is a
 /// restore path. A partial file is continued. Another process that fetches the same file is waited for. The file has
-/// its name when its length and published checksum are right. Errors say how to get the file by hand:
-/// Error(data) if the server cannot be reached, answers otherwise or sends something else, Error(unsupported) in a
-/// build without libcurl. Throws Interrupted on a stop; what has come stays for the next call.
+/// its name when its length and published checksum are right; without a checksum, it must be a file of weights. Errors
+/// say how to get the file by hand: Error(data) if the server cannot be reached, answers otherwise or sends something
+/// else, Error(unsupported) in a build without libcurl. Throws Interrupted on a stop; what has come stays for the next
+/// call.
 std::string fetch_published(FileSystem& files, const PublishedWeights& weights, const std::string& cache,
                             const FetchHost& host);
 

@@ -106,9 +106,7 @@ struct Match {
 };
 
 /// Options whose value may be the name of published weights.
-bool names_weights(std::string_view flag) {
-    return flag == "--init-path" || flag == "--restore-path";
-}
+constexpr std::string_view kWeightsOptions[] = {"--init-path", "--restore-path"};
 
 class Reader {
 public:
@@ -119,24 +117,42 @@ public:
         }
     }
 
-    OwnWords read(const Words& words, const FindWeights& find) {
+    OwnWords read(const Words& words) {
         line_ = command_ == Command::inference ? with_operands_apart(items_of(words)) : items_of(words);
         std::vector<Item> own;
         for (const Item& item : line_) {
-            std::vector<Item> read = {item};
-            constexpr int kMostSteps = 4;  // --arch resnet50 becomes --model resnet50, which becomes two options
-            for (int step = 0; step < kMostSteps; ++step) {
-                std::optional<std::vector<Item>> next = read_once(read.front());
-                if (!next) break;
-                std::ranges::move(read.begin() + 1, read.end(), std::back_inserter(*next));
-                read = std::move(*next);
-            }
+            std::vector<Item> read = fully_read(item);
             if (words_of(read) != words_of({item})) note(item, read);
             std::ranges::move(read, std::back_inserter(own));
         }
-        const std::string refusal = doubles(own);
-        if (find && refusal.empty() && std::ranges::none_of(words, asks_help)) find_weights(own, find);
-        return {words_of(own), notice_, refusal, values_of(own)};
+        return {words_of(own), notice_, doubles(own), values_of(own)};
+    }
+
+    /// replace_names_of_weights()
+    void replace_names(OwnWords& line, Layer& config, const FindWeights& find) const {
+        const auto of_network = [&](std::string_view flag) {
+            if (const auto value = line.value(flag)) return *value;
+            const auto found = std::ranges::find_if(config, [&](const auto& one) { return one.first->flag == flag; });
+            return found == config.end() ? std::string() : to_string(found->second);
+        };
+        const auto path_of = [&](const std::string& name) {
+            return find({name, of_network("--model"), of_network("--model-size")});
+        };
+        std::vector<Item> own = items_of(line.words);
+        for (Item& item : own) {
+            const Spelling* const meant = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
+            const bool names_weights = meant != nullptr && item.values.size() == 1 &&
+                                       std::ranges::find(kWeightsOptions, meant->option) != std::end(kWeightsOptions);
+            const std::string path = names_weights ? path_of(item.values.front()) : "";
+            if (!path.empty()) item.values.front() = path;
+        }
+        line.words = words_of(own);
+        line.values = values_of(own);
+        for (auto& [option, value] : config) {
+            if (std::ranges::find(kWeightsOptions, option->flag) == std::end(kWeightsOptions)) continue;
+            const std::string path = line.value(option->flag) ? "" : path_of(to_string(value));
+            if (!path.empty()) value = path;
+        }
     }
 
 private:
@@ -222,6 +238,19 @@ private:
         return {};
     }
 
+    /// --arch resnet50 becomes --model resnet50, which becomes two options.
+    std::vector<Item> fully_read(const Item& item) const {
+        std::vector<Item> read = {item};
+        constexpr int kMostSteps = 4;
+        for (int step = 0; step < kMostSteps; ++step) {
+            std::optional<std::vector<Item>> next = read_once(read.front());
+            if (!next) break;
+            std::ranges::move(read.begin() + 1, read.end(), std::back_inserter(*next));
+            read = std::move(*next);
+        }
+        return read;
+    }
+
     /// The item in other words; nothing if it stays.
     std::optional<std::vector<Item>> read_once(const Item& item) const {
         if (!item.flag.empty() && works(item)) return std::nullopt;
@@ -229,11 +258,14 @@ private:
         return match.habit == nullptr ? with_hyphens(item) : reading(match, item);
     }
 
-    /// True if the line has the option of these words already.
+    /// True if the line has the option of these words already, perhaps in other words.
     bool is_on_line(const std::vector<Item>& read) const {
         return std::ranges::any_of(line_, [&](const Item& item) {
-            const Spelling* const spelling = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
-            return !read.empty() && spelling != nullptr && spelling->flag == read.front().flag;
+            const std::vector<Item> own = item.flag.empty() ? std::vector<Item>() : fully_read(item);
+            return !read.empty() && std::ranges::any_of(own, [&](const Item& one) {
+                const Spelling* const spelling = spelling_of(known_, one.flag);
+                return spelling != nullptr && spelling->flag == read.front().flag;
+            });
         });
     }
 
@@ -254,20 +286,6 @@ private:
                    joined(read, " ", [](const Item& item) { return item.text(); });
         for (const Item& item : read)
             read_.push_back({item, typed.text()});
-    }
-
-    void find_weights(std::vector<Item>& own, const FindWeights& find) {
-        const auto values = values_of(own);
-        const auto value = [&](const char* flag) {
-            const auto found = values.find(flag);
-            return found == values.end() ? std::string() : found->second;
-        };
-        for (Item& item : own) {
-            const Spelling* const meant = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
-            if (meant == nullptr || item.values.size() != 1 || !names_weights(meant->option)) continue;
-            const std::string path = find({item.values.front(), value("--model"), value("--model-size")});
-            if (!path.empty()) item.values.front() = path;
-        }
     }
 
     /// A value in other words that the line gives a second time, differently; "" if there is none.
@@ -312,8 +330,13 @@ private:
 
 }  // namespace
 
-OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words, const FindWeights& find) {
-    return Reader(task, command).read(words, find);
+OwnWords in_own_words(const TaskOptions& task, Command command, const Words& words) {
+    return Reader(task, command).read(words);
+}
+
+void replace_names_of_weights(const TaskOptions& task, Command command, OwnWords& line, Layer& config,
+                              const FindWeights& find) {
+    Reader(task, command).replace_names(line, config, find);
 }
 
 std::optional<std::string> OwnWords::value(std::string_view flag) const {

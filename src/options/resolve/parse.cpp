@@ -277,12 +277,14 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     const OptionSet& all = task.options();
     if (const auto wish = help_wish(typed)) return help_request(task, command, *wish);
     if (task.empty_line_asks_help && typed.empty()) return help_request(task, command);
-    const OwnWords line = in_own_words(task, command, typed, environment.find_weights);
+    OwnWords line = in_own_words(task, command, typed);
     if (!line.refusal.empty()) throw Error(ErrorKind::usage, line.refusal);
     Layers layers;
     layers.environment = environment_layer(task, environment);
     NamedConfig config = named_config(task, line, environment);
     layers.config = std::move(config.layer);
+    if (task.takes_published_weights && environment.find_weights)
+        replace_names_of_weights(task, command, line, layers.config, environment.find_weights);
     std::vector<std::string> notices = std::move(config.notices);
     if (!line.notice.empty()) notices.insert(notices.begin(), line.notice);
     layers.recorded = recorded_layer(task, command, run, notices);

@@ -440,6 +440,7 @@ run::TaskRow image_classification_row() {
                                      {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true},
                                      {"generated_data", "synthetic_data"}},
+                    .takes_published_weights = true,
                     .options_of_files = options_of_weights,
                     .fill = fill_image_options,
                     .adjust = adjust_image_options,
