@@ -40,6 +40,8 @@ TEST(CheckYaml, SoundTextsPass) {
 
 TEST(CheckYaml, MistakesHaveTheirLine) {
     EXPECT_THAT(mistake("a: 1\nb: [1\n"), HasSubstr("line "));
+    EXPECT_THAT(mistake(", a: 1\n"), HasSubstr("line 1: "));
+    EXPECT_THAT(mistake("a: 1\n---\n, b\n"), HasSubstr("line 3: "));
     EXPECT_THAT(mistake("a: 1\nb: *nobody\n"), AllOf(HasSubstr("line 2: "), HasSubstr("anchor")));
 }
 

@@ -543,6 +543,13 @@ public:
         if (!is_empty_) fail(first_, "a second document begins here, and only one is read; keep one in the file");
     }
 
+    int position() const { return first_.pos; }  // of the document
+
+    /// Error if yaml-cpp is where it was: it does not pass a ',' outside of lists.
+    void refuse_if_at(int last) const {
+        if (first_.pos == last) fail(first_, "a value is expected here");
+    }
+
 private:
     struct Open {
         YAML::Mark mark;
@@ -608,8 +615,10 @@ void check_yaml(std::string_view text, ErrorKind kind) {
         YAML::Parser parser(stream);
         parser.HandleNextDocument(limits);
         Limits next(kind);
-        while (parser.HandleNextDocument(next))
+        for (int last = limits.position(); parser.HandleNextDocument(next); last = next.position()) {
             next.refuse_if_more();
+            next.refuse_if_at(last);
+        }
     } catch (const YAML::ParserException& error) {
         throw Error(kind, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     } catch (const YAML::Exception& error) {
