@@ -30,6 +30,7 @@ public:
         bool serves_parts = true;        // answers Range
         std::string moved_to = {};       // an address: the answer is a redirection
         std::size_t most_of_a_part = 0;  // 0: parts reach to the end; otherwise all answers are parts
+        std::string answer = {};         // all bytes of the answer; "": it follows from the others
     };
     /// What goes wrong with an answer.
     struct Failure {
@@ -77,6 +78,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t kMostRequests = 1000;
+
     void serve() {
         for (;;) {
             const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -118,6 +121,7 @@ private:
         {
             const std::lock_guard lock(mutex_);
             requests_.push_back(head);
+            if (requests_.size() > kMostRequests) requests_.clear();
             const auto found = files_.find(path);
             known = found != files_.end();
             if (known) file = found->second;
@@ -128,6 +132,7 @@ private:
         }
         if (!known) failure.status = 404;
         if (failure.status != 0) return send_all(connection, headers(failure.status, 9) + "\r\na failure");
+        if (!file.answer.empty()) return send_all(connection, file.answer);
         if (!file.moved_to.empty())
             return send_all(connection, headers(302, 0) + "Location: " + file.moved_to + "\r\n\r\n");
 
