@@ -10,6 +10,7 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 
 namespace cnntrain::cli {
@@ -83,6 +84,9 @@ TerminalRun run_on_terminal(const std::string& line, const TerminalSettings& set
     const auto start = Clock::now();
     const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
     if (child == 0) {
+        // A shell's background job ignores them, and so would the program.
+        ::signal(SIGINT, SIG_DFL);
+        ::signal(SIGHUP, SIG_DFL);
         setenv("TERM", "xterm", 1);
         for (const char* variable : {"NO_COLOR", "CLICOLOR"})
             unsetenv(variable);
