@@ -63,9 +63,9 @@ address() {
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1  # Open MPI and oneDNN leak at their end
     slow=$(sed -n 's/^ *cnntrain_test(\([a-z_]*\) LABEL slow.*/-e \/\1_test$/p' tests/*/CMakeLists.txt)
     {
-        test_units $(programs '*_test' | grep -v -e disagreements_test -e comm_mpi_test $slow)
-        printf 'comm_mpi\techo %s\tctest --test-dir %s --output-on-failure -R ^comm.mpi\n' \
-            "$folder/tests/comm/comm_mpi_test" "$folder"  # by mpirun
+        test_units $(programs '*_test' | grep -v -e disagreements_test -e mpi_test -e layers_test $slow)
+        printf 'mpi\techo %s\tctest --test-dir %s --output-on-failure -L mpi\n' \
+            "$(echo $(programs '*mpi_test'))" "$folder"  # by mpirun
         for program in $(programs '*_fuzz' | grep -v command_lines_fuzz); do
             printf '%s\techo %s\tend=$(($(date +%%s) + %s)); seed=1; while [ $(date +%%s) -lt $end ]; do ' \
                 "$(basename "$program")" "$program" "$seconds"

@@ -32,10 +32,14 @@ protected:
         return shell("cd " + folder_->path() + "; " + kFunctions + lines);
     }
     /// Lines that run a training until it has logged something, and end with its exit code. timeout(1) passes the
-    /// signal on;
-    /// the shell alone would start a background job with SIGINT ignored.
+    /// signal on; the shell alone would start a background job with SIGINT ignored.
     static std::string stopped_by(const std::string& signal, const std::string& line, const std::string& name) {
-        return "timeout 600 " + line + " & pid=$!; until_saved " + name + "; sleep 0.3; kill -" + signal +
+#ifdef CNNTRAIN_SANITIZED
+        const std::string some_work = "sleep 3; ";
+#else
+        const std::string some_work = "sleep 0.3; ";
+#endif
+        return "timeout 600 " + line + " & pid=$!; until_saved " + name + "; " + some_work + "kill -" + signal +
                " $pid; wait $pid; ";
     }
     static bool saved(const std::string& name) {
