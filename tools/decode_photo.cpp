@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
     using namespace cnntrain;
     std::string photo;
     CLI::App app("The decoded photo as a PPM file.");
-    app.add_option("PHOTO", photo, "JPEG, PNG, WebP, BMP, GIF or TIFF")->required();
+    app.add_option("PHOTO", photo, "JPEG, PNG, WebP, BMP, GIF, TIFF, HEIC or AVIF")->required();
     return run_tool(app, argc, argv, [&] {
         const std::string bytes = read_text(posix_files(), photo);
         data::Workspace workspace;

@@ -4,8 +4,8 @@
 # tests: what the tests and the checks of style need. package: what `cpack` needs to make a .deb.
 set -e
 packages="cmake ninja-build g++ pkg-config libcli11-dev libyaml-cpp-dev libre2-dev libdnnl-dev libtbb-dev
-  libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev libtiff-dev libpugixml-dev libutf8proc-dev zlib1g-dev
-  libsnappy-dev libprotobuf-dev protobuf-compiler libspdlog-dev libhwy-dev libopenmpi-dev openmpi-bin
+  libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev libtiff-dev libheif-dev libpugixml-dev libutf8proc-dev
+  zlib1g-dev libsnappy-dev libprotobuf-dev protobuf-compiler libspdlog-dev libhwy-dev libopenmpi-dev openmpi-bin
   nlohmann-json3-dev libcurl4-openssl-dev libssl-dev ca-certificates"
 for word in "$@"; do
     case "$word" in

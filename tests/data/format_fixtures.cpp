@@ -5,6 +5,9 @@
 #ifdef CNNTRAIN_GIF
 #include <gif_lib.h>
 #endif
+#ifdef CNNTRAIN_HEIF
+#include <libheif/heif.h>
+#endif
 #ifdef CNNTRAIN_TIFF
 #include <tiffio.h>
 #endif
@@ -120,6 +123,48 @@ std::string encode_gif(const RawImage& image, bool interlaced) {
     static_cast<void>(interlaced);
     return "";
 #endif
+}
+
+std::string encode_heif(const RawImage& image, bool is_avif) {
+    std::string file;
+#ifdef CNNTRAIN_HEIF
+    heif_context* const context = heif_context_alloc();
+    heif_encoder* encoder = nullptr;
+    const auto format = is_avif ? heif_compression_AV1 : heif_compression_HEVC;
+    if (heif_context_get_encoder_for_format(context, format, &encoder).code == heif_error_Ok) {
+        heif_image* pixels = nullptr;
+        const auto chroma = image.channels == 4 ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB;
+        heif_image_create(image.width, image.height, heif_colorspace_RGB, chroma, &pixels);
+        heif_image_add_plane(pixels, heif_channel_interleaved, image.width, image.height, 8);
+        int row_bytes = 0;
+        std::uint8_t* const plane = heif_image_get_plane(pixels, heif_channel_interleaved, &row_bytes);
+        const int width = image.width * image.channels;
+        for (int y = 0; y < image.height; ++y)
+            std::copy_n(image.pixels.data() + y * width, width, plane + y * row_bytes);
+        heif_encoder_set_lossless(encoder, 1);
+        heif_encoder_set_parameter_string(encoder, "chroma", "444");
+        heif_color_profile_nclx* const colours = heif_nclx_color_profile_alloc();
+        colours->matrix_coefficients = heif_matrix_coefficients_RGB_GBR;
+        heif_encoding_options* const options = heif_encoding_options_alloc();
+        options->output_nclx_profile = colours;
+        const auto append = [](heif_context*, const void* bytes, std::size_t size, void* to) {
+            static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
+            return heif_error{heif_error_Ok, heif_suberror_Unspecified, ""};
+        };
+        heif_writer writer{1, append};
+        const bool done = heif_context_encode_image(context, pixels, encoder, options, nullptr).code == heif_error_Ok;
+        if (done) heif_context_write(context, &writer, &file);
+        heif_encoding_options_free(options);
+        heif_nclx_color_profile_free(colours);
+        heif_image_release(pixels);
+        heif_encoder_release(encoder);
+    }
+    heif_context_free(context);
+#else
+    static_cast<void>(image);
+    static_cast<void>(is_avif);
+#endif
+    return file;
 }
 
 std::string encode_webp(const RawImage& image) {

@@ -26,6 +26,8 @@ std::string encode_runs_bmp(int height, int width);
 std::string encode_gif(const RawImage& image, bool interlaced = false);
 /// Lossless.
 std::string encode_webp(const RawImage& image);
+/// AVIF or HEIC, without loss.
+std::string encode_heif(const RawImage& image, bool is_avif);
 /// Compressed with LZW, with Exif's orientation.
 std::string encode_tiff(const RawImage& image, int orientation = 1);
 

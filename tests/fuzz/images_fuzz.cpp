@@ -53,8 +53,9 @@ std::vector<std::string> seeds() {
     std::vector<std::string> result;
     for (const int channels : {3, 4}) {
         const data::RawImage image = data::make_ramp(19, 23, channels);
-        for (const std::string& file : {data::encode_bmp(image), data::encode_webp(image), data::encode_tiff(image),
-                                        data::encode_tiff(image, 8), encode_png(image)}) {
+        for (const std::string& file :
+             {data::encode_bmp(image), data::encode_webp(image), data::encode_tiff(image), data::encode_tiff(image, 8),
+              encode_png(image), data::encode_heif(image, false), data::encode_heif(image, true)}) {
             if (!file.empty()) result.push_back(file);
         }
     }

@@ -47,7 +47,9 @@ struct ThirdParty {
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
         {"CLI/", {"src/options/"}},
-        {"yaml-cpp/", {"src/options/", "src/launch/"}},
+        {"yaml-cpp/", {"src/options/", "src/launch/", "src/weights/published.cpp"}},
+        {"curl/", {"src/weights/download.cpp"}},
+        {"openssl/", {"src/weights/download.cpp"}},
         {"re2/", {"src/base/", "src/launch/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
@@ -62,6 +64,7 @@ const std::vector<ThirdParty>& third_party() {
         {"webp/", {"src/data/images/"}, /*sources_only=*/true},
         {"gif_lib.h", {"src/data/images/"}, /*sources_only=*/true},
         {"tiffio.h", {"src/data/images/"}, /*sources_only=*/true},
+        {"libheif/", {"src/data/images/heif.cpp"}, /*sources_only=*/true},
         {"pugixml", {"src/data/write/"}},
         {"utf8proc.h", {"src/data/text/"}},
         {"jerror.h", {"src/data/images/"}},

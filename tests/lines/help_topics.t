@@ -70,10 +70,11 @@ Each topic of help, and what is not one.
   Without --dataset, the data set is detected from the folder. The network has an output for each
   class; --num-classes N checks their number, or sets it for records without labels.txt.
   
-  Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, recognised by content. They
-  are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
-  parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
-  out: always the same photos for the same names and --split-seed, and a photo more moves few others.
+  Photos are JPEG, PNG, WebP, BMP, GIF (the first image), TIFF, HEIC and AVIF files, recognised by
+  content. They are turned as their Exif data say, HEIC and AVIF as their own; images in TFRecords are
+  used as they are stored. Transparent parts become white. Without validation folders,
+  --validation-fraction (0.2) of each class is held out: always the same photos for the same names and
+  --split-seed, and a photo more moves few others.
   Copies of a photo stay on one side.
   Photos in test/ are never used unless --data-dir names that folder: a folder of class folders that
   is named test, val, valid or validation is validated as a whole. Files that are not used are

@@ -35,6 +35,8 @@ pkg_check_modules(TIFF IMPORTED_TARGET libtiff-4>=4.5)
 cnntrain_image_format(TIFF "libtiff from 4.5 on" PkgConfig::TIFF libtiff-dev)
 find_package(GIF 5)
 cnntrain_image_format(GIF giflib GIF::GIF libgif-dev)
+pkg_check_modules(HEIF IMPORTED_TARGET libheif>=1.15)
+cnntrain_image_format(HEIF "libheif from 1.15 on" PkgConfig::HEIF libheif-dev)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: weights

@@ -9,7 +9,7 @@ import subprocess
 from common import Package, check, result
 
 NEEDS = ["numpy", "PIL"]
-np, Image, ImageOps = Package("numpy"), Package("PIL.Image"), Package("PIL.ImageOps")
+np, Image, ImageOps, features = Package("numpy"), Package("PIL.Image"), Package("PIL.ImageOps"), Package("PIL.features")
 
 
 def add_options(parser):
@@ -78,6 +78,9 @@ def kinds():
     yield "lossy", "webp", rgb, {"quality": 80}, 2
     yield "first of an animation", "webp", rgb, {**lossless, "save_all": True,
                                                  "append_images": [made_up(61, 47, 2)]}, 0
+    if features.check("avif"):  # with all colours: libheif 1.15 repeats pixels of 4:2:0
+        yield "lossy", "avif", rgb, {"quality": 90, "subsampling": "4:4:4"}, 3
+        yield "alpha", "avif", rgba, {"quality": 95, "subsampling": "4:4:4"}, 3
     for name, image, options in (("4:2:0", rgb, {"quality": 85}), ("4:4:4", rgb, {"quality": 95, "subsampling": 0}),
                                  ("progressive", rgb, {"quality": 85, "progressive": True}),
                                  ("grey", grey, {"quality": 85}),

@@ -92,7 +92,7 @@ struct ImagenetWriterResult {
     std::int64_t validation_images = 0;  // written
     std::int64_t converted_png = 0;
     std::int64_t converted_cmyk = 0;
-    std::int64_t converted_other = 0;  // from WebP, BMP, GIF or TIFF
+    std::int64_t converted_other = 0;  // from WebP, BMP, GIF, TIFF, HEIC or AVIF
     std::int64_t turned = 0;           // upright, as their Exif data say
     std::int64_t skipped = 0;          // listed in <output_folder>/skipped.txt
     std::int64_t boxes = 0;            // images with at least one box

@@ -242,6 +242,15 @@ private:
 
 }  // namespace
 
+void divide_by_alpha(std::uint8_t* rgba, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i, rgba += 4) {
+        const unsigned alpha = rgba[3];
+        if (alpha == 255 || alpha == 0) continue;
+        for (int c = 0; c < 3; ++c)
+            rgba[c] = static_cast<std::uint8_t>(std::min((rgba[c] * 255U + alpha / 2) / alpha, 255U));
+    }
+}
+
 std::optional<ImageSize> size_of_bmp(std::span<const std::byte> head) {
     const ByteOrder file(head, std::endian::little);
     if (!file.holds(0, kFileHeader + kCoreHeader)) return std::nullopt;
@@ -524,16 +533,6 @@ Tiff open(Source& source) {
                                      (source.message.empty() ? "it cannot be decoded" : source.message));
 }
 
-/// libtiff multiplies colours by alpha.
-void divide_by_alpha(std::uint8_t* rgba, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i, rgba += 4) {
-        const unsigned alpha = rgba[3];
-        if (alpha == 255 || alpha == 0) continue;
-        for (int c = 0; c < 3; ++c)
-            rgba[c] = static_cast<std::uint8_t>(std::min((rgba[c] * 255U + alpha / 2) / alpha, 255U));
-    }
-}
-
 }  // namespace
 
 ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
@@ -562,7 +561,7 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     constexpr int kStopOnError = 1;
     if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster, orientation, kStopOnError) == 0) fail_tiff(source);
     const auto count = static_cast<std::size_t>(size.height * size.width);
-    divide_by_alpha(out, count);
+    divide_by_alpha(out, count);  // libtiff multiplies
     onto_white(pixels, count);
     return size;
 }

@@ -36,6 +36,9 @@ inline std::uint8_t* room_for(ImageSize size, std::vector<std::uint8_t>& buffer,
     return room_for(static_cast<std::size_t>(size.height * size.width * channels), buffer);
 }
 
+/// Undoes a multiplication of colours by alpha in RGBA.
+void divide_by_alpha(std::uint8_t* rgba, std::size_t count);
+
 /// Decodes with libpng.
 ImageSize decode_png(std::span<const std::byte> png, std::vector<std::uint8_t>& pixels);
 
@@ -70,6 +73,15 @@ inline constexpr std::string_view kMissingWebp;
 #else
 inline constexpr std::nullptr_t decode_webp = nullptr;
 inline constexpr std::string_view kMissingWebp = "libwebp-dev";
+#endif
+
+#ifdef CNNTRAIN_HEIF
+/// Decodes the primary image of a HEIC or AVIF file with libheif, turned as the file says.
+ImageSize decode_heif(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
+inline constexpr std::string_view kMissingHeif;
+#else
+inline constexpr std::nullptr_t decode_heif = nullptr;
+inline constexpr std::string_view kMissingHeif = "libheif-dev";
 #endif
 
 // Integers in bytes of a given order.

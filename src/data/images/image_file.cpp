@@ -212,6 +212,8 @@ Orientation stored_orientation(Bytes file, FileFormat format) {
             return in_tiff(file);
         case FileFormat::bmp:
         case FileFormat::gif:
+        case FileFormat::heic:  // turned by libheif
+        case FileFormat::avif:
             break;
     }
     return {};
@@ -339,25 +341,17 @@ constexpr Mark<FileFormat> kRead[] = {
     {FileFormat::gif, "GIF87a"},           {FileFormat::gif, "GIF89a"},
     {FileFormat::tiff, "II*\0"sv},         {FileFormat::tiff, "MM\0*"sv},
     {FileFormat::tiff, "II+\0"sv},  // with 64-bit offsets
-    {FileFormat::tiff, "MM\0+"sv},
+    {FileFormat::tiff, "MM\0+"sv},         {FileFormat::heic, "", 4, "ftyphei"},
+    {FileFormat::heic, "", 4, "ftypmif1"}, {FileFormat::avif, "", 4, "ftypavi"},
 };
 
 constexpr Mark<std::string_view> kUnread[] = {
-    {"HEIC", "", 4, "ftyphei"},
-    {"HEIC", "", 4, "ftypmif1"},
-    {"AVIF", "", 4, "ftypavi"},
-    {"MP4", "", 4, "ftyp"},
-    {"JPEG XL", "\0\0\0\x0cJXL "sv},
-    {"JPEG XL", "\xff\x0a"},
-    {"JPEG 2000", "\0\0\0\x0cjP  "sv},
-    {"Photoshop", "8BPS"},
-    {"PDF", "%PDF"},
-    {"ZIP", "PK\x03\x04"},
-    {"gzip", "\x1f\x8b"},
-    {"HTML", "<!DOCTYPE"},
-    {"HTML", "<html"},
-    {"SVG", "<svg"},
-    {"XML", "<?xml"},
+    {"MP4", "", 4, "ftyp"},  {"JPEG XL", "\0\0\0\x0cJXL "sv},
+    {"JPEG XL", "\xff\x0a"}, {"JPEG 2000", "\0\0\0\x0cjP  "sv},
+    {"Photoshop", "8BPS"},   {"PDF", "%PDF"},
+    {"ZIP", "PK\x03\x04"},   {"gzip", "\x1f\x8b"},
+    {"HTML", "<!DOCTYPE"},   {"HTML", "<html"},
+    {"SVG", "<svg"},         {"XML", "<?xml"},
 };
 
 struct FormatRow {
@@ -374,6 +368,8 @@ constexpr FormatRow kFormats[] = {
     {FileFormat::bmp, "BMP", "", decode_bmp},
     {FileFormat::gif, "GIF", kMissingGif, decode_gif},
     {FileFormat::tiff, "TIFF", kMissingTiff, decode_tiff},
+    {FileFormat::heic, "HEIC", kMissingHeif, decode_heif},
+    {FileFormat::avif, "AVIF", kMissingHeif, decode_heif},
 };
 
 const FormatRow& row_of(FileFormat format) {
@@ -441,6 +437,22 @@ std::optional<ImageSize> size_of_webp(ByteOrder head) {
     }
 }
 
+/// The largest of the sizes in the boxes "ispe" (ISO/IEC 23008-12): the others are of tiles and small copies.
+std::optional<ImageSize> size_of_heif(Bytes file) {
+    constexpr std::string_view kBox = "ispe";
+    constexpr std::size_t kVersion = 4;
+    const ByteOrder bytes(file, std::endian::big);
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    std::optional<ImageSize> largest;
+    for (std::size_t at = text.find(kBox); at != std::string_view::npos; at = text.find(kBox, at + 1)) {
+        const std::size_t width = at + kBox.size() + kVersion;
+        if (!bytes.holds(width, 8)) break;
+        const ImageSize size{bytes.u32(width + 4), bytes.u32(width)};
+        if (!largest || size.height * size.width > largest->height * largest->width) largest = size;
+    }
+    return largest;
+}
+
 }  // namespace
 
 std::optional<FileFormat> file_format(Bytes file) {
@@ -493,6 +505,9 @@ std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
             return ImageSize{little.u16(8), little.u16(6)};
         case FileFormat::tiff:
             return size_of_tiff(head);
+        case FileFormat::heic:
+        case FileFormat::avif:
+            return size_of_heif(head);
     }
     return std::nullopt;
 }

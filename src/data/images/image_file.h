@@ -17,7 +17,7 @@ namespace cnntrain::data {
 
 // Detects the image format from the first bytes; the name is ignored.
 
-enum class FileFormat : std::uint8_t { jpeg, png, webp, bmp, gif, tiff };
+enum class FileFormat : std::uint8_t { jpeg, png, webp, bmp, gif, tiff, heic, avif };
 
 /// Number of bytes at the beginning of a file that determine its format.
 inline constexpr std::size_t kFormatBytes = 16;

@@ -438,8 +438,8 @@ std::string lower_extension(const std::string& path) {
 }
 
 bool is_named_as_image(const std::string& path) {
-    static constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".jpe", ".png", ".webp",
-                                                       ".bmp", ".gif",  ".tif", ".tiff"};
+    static constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".jpe",  ".png",  ".webp", ".bmp",
+                                                       ".gif", ".tif",  ".tiff", ".heic", ".heif", ".avif"};
     return std::ranges::find(kExtensions, lower_extension(path)) != std::end(kExtensions);
 }
 
