@@ -139,8 +139,8 @@ inline constexpr std::string_view kDataFolders = R"(
                         of any number; labels.txt next to them names the classes, one a line
   photos                train/<class>/ and validation/<class>/ (or valid, or val)
   photos                <class>/, of which a share is held out for validation
-  a table of photos     LIST.csv or .tsv: file, class and, if it has it, split in each row; paths
-                        are relative to the table
+  a table of photos     LIST.csv, .tsv or .jsonl: file, class and, if it has it, split in each row;
+                        paths are relative to the table
 
 Without --dataset, the data set is detected from the folder. The network has an output for each
 class; --num-classes N checks their number, or sets it for records without labels.txt.
@@ -241,6 +241,8 @@ Hugging Face's transformers. The sizes of the model come from the arguments.json
 next to it, the vocabulary from its vocab.txt or tokenizer.json. The output layer is new unless the
 classes are equal. Without --init-checkpoint, training starts from random weights and needs the
 sizes and --vocab-file.
+
+FILE.csv and FILE.jsonl do, too. The latter has an object in each line: {"text": ..., "label": ...}
 
 The share --validation-fraction of each class, a tenth by default, is held out for validation, the
 same texts in every run; --validation-file names a file instead.

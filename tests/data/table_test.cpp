@@ -28,6 +28,27 @@ std::string refusal(const std::string& text) {
     return message_of(ErrorKind::data, [&] { read(text, TableFormat::csv); });
 }
 
+TEST(Table, JsonLinesAreObjectsWithTheKeysOfTheFirst) {
+    const Read table = read(
+        "{\"file\": \"a\\u00e9\\n.jpg\", \"label\": 3, \"x\": 1e9}\n\n"
+        " {\"label\": true, \"file\": \"b, \\\"c\\\".jpg\"}\r\n{\"file\": null, \"label\": -0.5, \"x\": \"\"}",
+        TableFormat::json_lines);
+    EXPECT_EQ(table.rows, (Rows{{"file", "label", "x"},
+                                {"a\xc3\xa9\n.jpg", "3", "1e+09"},
+                                {"b, \"c\".jpg", "true", ""},
+                                {"", "-0.5", ""}}));
+    EXPECT_EQ(table.lines, (std::vector<std::int64_t>{1, 1, 3, 4}));
+    EXPECT_TRUE(read("", TableFormat::json_lines).rows.empty());
+    EXPECT_EQ(read("{\"\":1E5,\"b\":1E5}", TableFormat::json_lines).rows[1], (Rows{{"1e+05", "1e+05"}})[0]);
+    for (const char* bad :
+         {"{\"a\": 1", "[1]", "3", "{}", "{\"a\": [1]}", "{\"a\": {\"b\": 1}}", "{\"a\": 1}\n{\"b\": 1}",
+          "{\"a\": 1} {\"a\": 2}", "{\"a\": 1e999}", "{\"a\": \"\\ud800\"}"})
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { read(bad, TableFormat::json_lines); }), HasSubstr("file:"))
+            << bad;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read("{\"a\": 1}\n{\"b\": 1}", TableFormat::json_lines); }),
+                AllOf(HasSubstr("file:2"), HasSubstr("'b'")));
+}
+
 TEST(Table, TabsSeparateAndQuotesAreText) {
     const Read table = read("a\t\"b\r\n\n\r\nc\"d\te,f\ng\t\n", TableFormat::tsv);
     EXPECT_EQ(table.rows, (Rows{{"a", "\"b"}, {"c\"d", "e,f"}, {"g", ""}}));
@@ -58,6 +79,7 @@ TEST(Table, TheEndingOrTheFirstLineTellsTheFormat) {
     EXPECT_EQ(table_format("b/a.CSV", "a\tb"), TableFormat::csv);
     EXPECT_EQ(table_format("a.txt", "a,b\n\t"), TableFormat::csv);
     EXPECT_EQ(table_format("tsv", "a,b\tc\n"), TableFormat::tsv);
+    EXPECT_EQ(table_format("a.JSONL", "{}"), TableFormat::json_lines);
 }
 
 TEST(Table, OnlyUtf8) {

@@ -1,6 +1,7 @@
 // Files of labelled texts: never a crash, and every sample that is accepted has ids and labels in their ranges. The
 // first byte says what the rest is: 't' TSV, 'c' CSV, 'k' TSV whose classes are given, 'u' CSV whose labels are not
-// read, 's' CSV with scores, 'm' TSV with several labels, 'q' TSV with columns by number, some of whose rows are short.
+// read, 's' CSV with scores, 'm' TSV with several labels, 'q' TSV with columns by number, some of whose rows are short,
+// 'j' JSON lines.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -53,7 +54,7 @@ void check_sample(const data::LabelledTokens& texts, std::size_t row) {
 void check_file(char kind, std::string_view text) {
     static MemoryFiles files;
     data::LabelledTextSettings settings;
-    settings.file = kind == 'c' || kind == 'u' || kind == 's' ? "t.csv" : "t.tsv";
+    settings.file = kind == 'c' || kind == 'u' || kind == 's' ? "t.csv" : kind == 'j' ? "t.jsonl" : "t.tsv";
     settings.vocabulary_file = "v.txt";
     settings.sequence_length = kLength;
     settings.vocabulary_size = kWords;
@@ -87,11 +88,14 @@ std::vector<std::string> seeds() {
             "u\xef\xbb\xbftext\na\n\"cat\ns\"\n",
             "stext,score\na,1.5\ncat,-2e3\n",
             "mtext\tlabels\na\tyes|no\ncat\t\n",
+            "j{\"text\": \"a \\u0063at\", \"label\": 1}\n{\"label\": 2.5e3, \"text\": \"\\\"cats\\n\"}\n",
+            "j{\"i\":1e9,\"sentence\":\"a\",\"label\":true}\n\n{\"label\":null,\"sentence\":\"\\ud83d\\ude00\"}",
             "qi\ta\tb\tl\n0\ta\tcat\tyes\n1\ta\n2\t\t\tx\tno\r\n"};
 }
 
 std::vector<std::string> words() {
-    return {"\t", "\n", "\r\n", "\"", "\"\"", ",", "text", "label", "yes", "10", "\xff", std::string(1, '\0')};
+    return {"\t",   "\n",  "\r\n",    "\"",      "\"\"", ",",   "text", "label", "yes", "10",
+            "\xff", "1E5", "\\u00e9", "\\ud800", "{",    "}\n", ":1",   "[[",    "\\",  std::string(1, '\0')};
 }
 
 }  // namespace cnntrain::fuzz

@@ -171,8 +171,8 @@ All options of training, validation, inference and restore.
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
                                   validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv); inference also takes any folder of photos, or one photo.
-                                  Without it, the environment's DATA_DIR.
+                                  (.csv, .jsonl); inference also takes any folder of photos, or one
+                                  photo. Without it, the environment's DATA_DIR.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
@@ -546,8 +546,8 @@ All options of training, validation, inference and restore.
   Dataset:
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
                                   validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv); inference also takes any folder of photos, or one photo.
-                                  Without it, the environment's DATA_DIR.
+                                  (.csv, .jsonl); inference also takes any folder of photos, or one
+                                  photo. Without it, the environment's DATA_DIR.
   
   Training:
     --epochs X                    Length of the run; without it, the model's. (epochs; also --epoch)
@@ -713,8 +713,8 @@ All options of training, validation, inference and restore.
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
                                   validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv); inference also takes any folder of photos, or one photo.
-                                  Without it, the environment's DATA_DIR.
+                                  (.csv, .jsonl); inference also takes any folder of photos, or one
+                                  photo. Without it, the environment's DATA_DIR.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
@@ -1135,8 +1135,8 @@ All options of training, validation, inference and restore.
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
                                   validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv); inference also takes any folder of photos, or one photo.
-                                  Without it, the environment's DATA_DIR.
+                                  (.csv, .jsonl); inference also takes any folder of photos, or one
+                                  photo. Without it, the environment's DATA_DIR.
     --photos TEXT ...             Photos to classify, instead of --data-dir: files, folders and
                                   patterns, also as words after the run: cnntrain inference RUN *.jpg.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:

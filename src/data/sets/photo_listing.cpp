@@ -394,7 +394,7 @@ private:
 
 bool is_photo_table(const std::string& path) {
     const std::string extension = lower_extension(path);
-    return extension == ".csv" || extension == ".tsv";
+    return extension == ".csv" || extension == ".tsv" || extension == ".jsonl";
 }
 
 PhotoListing list_photo_table(const std::string& path) {

@@ -64,7 +64,7 @@ struct ListedPhoto {
 /// - the same without validation photos: a share of the training photos is held out;
 /// - a folder with a folder for each class: a share is held out. A folder named as a validation or test split is that
 ///   split alone;
-/// - a table of files, classes and, if it has them, splits (.csv or .tsv).
+/// - a table of files, classes and, if it has them, splits (.csv, .tsv or .jsonl).
 /// Photos may lie deeper in a class folder, unless it is not clear which folder is the class.
 struct PhotoListing {
     std::string top;
@@ -79,7 +79,7 @@ struct PhotoListing {
 /// Error(data) names the folder, or the table's line.
 PhotoListing list_photos(const std::string& place);
 
-/// True for the name of a table: a .csv or .tsv file.
+/// True for the name of a table: a .csv, .tsv or .jsonl file.
 bool is_photo_table(const std::string& path);
 PhotoListing list_photo_table(const std::string& path);
 

@@ -1,9 +1,12 @@
 #include "data/text/table.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
@@ -29,6 +32,16 @@ std::string quoted_cell(std::string_view cell) {
         if (take_code_point(cell, value)) append_utf8(is_control ? U' ' : value, text);
     }
     return "'" + text + (cell.empty() ? "'" : "...'");
+}
+
+/// At most two characters longer than the number in the file, less than the quotes, colon and comma of its key.
+std::string cell_of(const nlohmann::ordered_json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_number_float()) return value.dump();
+    std::array<char, 32> text{};
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value.get<double>());
+    CNNTRAIN_CHECK(error == std::errc(), "a number of more than 32 characters");
+    return {text.data(), end};
 }
 
 bool is_utf16(std::string_view text) {
@@ -59,6 +72,7 @@ void sort_classes(std::vector<std::string>& names) {
 TableFormat table_format(std::string_view path, std::string_view text) {
     if (ends_like(path, ".tsv")) return TableFormat::tsv;
     if (ends_like(path, ".csv")) return TableFormat::csv;
+    if (ends_like(path, ".jsonl")) return TableFormat::json_lines;
     const std::string_view first_line = text.substr(0, text.find('\n'));
     return first_line.find('\t') == std::string_view::npos ? TableFormat::csv : TableFormat::tsv;
 }
@@ -99,11 +113,13 @@ std::string quoted_cells(const std::vector<std::string>& cells) {
 
 TableReader::TableReader(std::string& text, TableFormat format, std::string path)
     : text_(text),
+      format_(format),
       separator_(format == TableFormat::tsv ? '\t' : ','),
       has_quotes_(format == TableFormat::csv),
       path_(std::move(path)) {}
 
 bool TableReader::next(TableRow& row) {
+    if (format_ == TableFormat::json_lines) return next_object(row);
     while (at_ < text_.size()) {
         const std::size_t begin = at_;
         read_row(row);
@@ -111,6 +127,64 @@ bool TableReader::next(TableRow& row) {
         if (!is_empty) return true;
     }
     return false;
+}
+
+/// Keys and values without quotes and escapes are never longer than their line, over which they are written.
+std::string_view TableReader::written(std::string_view text) {
+    CNNTRAIN_CHECK(written_ + text.size() <= at_, "a value is longer than its JSON");
+    text_.replace(written_, text.size(), text);
+    written_ += text.size();
+    return std::string_view(text_).substr(written_ - text.size(), text.size());
+}
+
+bool TableReader::next_object(TableRow& row) {
+    row.line = row_line_;
+    if (!first_cells_.empty()) {
+        row.cells = std::exchange(first_cells_, {});
+        return true;
+    }
+    std::string_view line;
+    while (at_ < text_.size() && is_blank(line)) {
+        written_ = at_;
+        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+        line = std::string_view(text_).substr(at_, end - at_);
+        at_ = std::min(end + 1, text_.size());
+        row.line = row_line_ = line_++;
+    }
+    if (is_blank(line)) return false;
+    if (line.size() > kLongestRow) fail("the line is longer than 1 MiB");
+    nlohmann::ordered_json object;
+    try {
+        check_json(line);
+        object = nlohmann::ordered_json::parse(line);
+    } catch (const Error& error) {
+        fail(std::string("expected an object of JSON: ") + error.what());
+    }
+    if (!object.is_object() || object.empty()) fail("expected an object of JSON with a value for each column");
+    row.cells.clear();
+    const bool is_first = keys_.empty();
+    if (is_first) {
+        for (const auto& [key, value] : object.items()) {
+            keys_.push_back(key);
+            row.cells.push_back(written(key));
+        }
+    }
+    std::vector<std::string_view>& cells = is_first ? first_cells_ : row.cells;
+    std::size_t known = 0;
+    for (const std::string& key : keys_) {
+        const auto found = object.find(key);
+        known += found == object.end() ? 0 : 1;
+        if (found == object.end() || found->is_null()) {
+            cells.push_back(written(""));
+            continue;
+        }
+        if (found->is_structured()) fail("expected a text or a number as '" + key + "', got a list or an object");
+        cells.push_back(written(cell_of(*found)));
+    }
+    if (known == object.size()) return true;
+    const auto other = std::ranges::find_if(
+        object.items(), [&](const auto& item) { return std::ranges::find(keys_, item.key()) == keys_.end(); });
+    fail("the first line has no '" + other.key() + "', but " + quoted_cells(keys_));
 }
 
 void TableReader::read_row(TableRow& row) {

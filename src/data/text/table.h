@@ -1,5 +1,6 @@
 // Tables in text files: rows of cells, separated by tabs or commas. TSV: a cell is any text without tabs and line ends;
-// quotes are ordinary characters. CSV: RFC 4180; a quoted cell may contain commas, line ends and doubled quotes.
+// quotes are ordinary characters. CSV: RFC 4180; a quoted cell may contain commas, line ends and doubled quotes. JSON
+// lines (https://jsonlines.org): an object in each line, whose keys in the first one are the header, the first row.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace cnntrain::data {
 
-enum class TableFormat : std::uint8_t { tsv, csv };
+enum class TableFormat : std::uint8_t { tsv, csv, json_lines };
 
 /// Longer rows are an error: a closing quote is missing, or the file is not a table.
 inline constexpr std::size_t kLongestRow = std::size_t{1} << 20;  // bytes
@@ -41,21 +42,26 @@ struct TableRow {
 
 class TableReader {
 public:
-    /// Cells are views of `text`, which must outlive them. Quoted cells are rewritten in place, without their quotes.
+    /// Cells are views of `text`, which must outlive them. Quoted cells and values of JSON are rewritten in place,
+    /// without their quotes.
     TableReader(std::string& text, TableFormat format, std::string path);
 
     /// Reads the next non-empty row; returns false at the end. Error(data) gives the line of a quote that is not
-    /// closed, of text after a closing quote, or of a row that is too long.
+    /// closed, of text after a closing quote, of a row that is too long, or of a line that is no object of texts,
+    /// numbers, booleans and nulls (an empty cell) with the header's keys.
     bool next(TableRow& row);
 
 private:
     void read_row(TableRow& row);
+    bool next_object(TableRow& row);
+    std::string_view written(std::string_view text);
     std::string_view read_plain_cell();
     std::string_view read_quoted_cell();
     bool at_line_end() const;
     [[noreturn]] void fail(const std::string& what) const;
 
     std::string& text_;
+    TableFormat format_;
     char separator_;
     bool has_quotes_;
     std::string path_;
@@ -63,6 +69,10 @@ private:
     std::int64_t line_ = 1;  // line number at `at_`
     std::int64_t row_line_ = 1;
     std::size_t row_begin_ = 0;
+    // JSON lines:
+    std::vector<std::string> keys_;              // of the first line
+    std::vector<std::string_view> first_cells_;  // its values, which follow the header
+    std::size_t written_ = 0;                    // end of the values in the text
 };
 
 }  // namespace cnntrain::data
