@@ -49,20 +49,28 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
 class Report {
 public:
     /// `names`: of the classes; empty: they have numbers only.
-    Report(const PredictionsFile& table, std::string features_path, FileSystem& files, metrics::Observers& observers,
+    Report(const PredictionsFile& table, const MainSettings& settings, FileSystem& files, metrics::Observers& observers,
            const metrics::Unit& unit, std::vector<std::string> names)
         : path_(table.file.path),
-          features_path_(std::move(features_path)),
+          features_path_(settings.features),
           files_(files),
           observers_(observers),
           unit_(unit),
           names_(std::move(names)),
-          text_(table.format, unit.one, names_) {}
+          text_(table.format, unit.one, names_),
+          unknown_below_(settings.unknown_below) {}
 
     void add(Prediction prediction, std::int64_t shown_classes, bool printed) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == prediction.label; };
         std::vector<ClassProbability>& classes = prediction.classes;
         const auto five = std::min<std::ptrdiff_t>(kTop, std::ssize(classes));
+        if (unknown_below_ > 0) prediction.unknown = !(classes.front().probability >= unknown_below_);
+        if (prediction.unknown.value_or(false)) {
+            ++unknown_;
+            unknown_labelled_ += prediction.label >= 0 ? 1 : 0;
+        } else {
+            known_top1_ += is_label(classes.front()) ? 1 : 0;
+        }
         top1_ += is_label(classes.front()) ? 1 : 0;
         top5_ += std::any_of(classes.begin(), classes.begin() + five, is_label) ? 1 : 0;
         labelled_ += prediction.label >= 0 ? 1 : 0;
@@ -95,13 +103,20 @@ public:
                 labelled_ < samples_ ? " of the " + std::to_string(labelled_) + " with a label" : "";
             observers_.on(metrics::Result{"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
         }
+        if (unknown_below_ > 0) {
+            const std::int64_t believed = labelled_ - unknown_labelled_;
+            const std::string accuracy =
+                believed > 0 ? "; accuracy of the others: " + percent(known_top1_, believed) + " %" : "";
+            observers_.on(metrics::Result{"unknown: " + std::to_string(unknown_) + " of " + std::to_string(samples_) +
+                                          " " + unit_.many + accuracy});
+        }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
         if (!features_path_.empty()) observers_.line("Saved features to " + features_path_);
     }
 
 private:
     std::string line_of(const Prediction& prediction) const {
-        std::string line = shown(prediction) + ":";
+        std::string line = shown(prediction) + (prediction.unknown.value_or(false) ? ": unknown," : ":");
         for (const ClassProbability& item : prediction.classes) {
             line += " " + printable(class_text(item.label, names_)) + " (" +
                     options::to_string(options::Value{rounded(item.probability)}) + ")";
@@ -125,10 +140,11 @@ private:
         constexpr double kSteps = 10000;
         return std::round(value * kSteps) / kSteps;
     }
-    std::string percent(std::int64_t hits) const {
+    std::string percent(std::int64_t hits) const { return percent(hits, labelled_); }
+    static std::string percent(std::int64_t hits, std::int64_t of) {
         constexpr double kPercent = 100;
         return options::to_string(
-            options::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
+            options::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(of))});
     }
 
     std::string path_;
@@ -139,7 +155,9 @@ private:
     std::vector<std::string> names_;
     PredictionText text_;
     FeatureTable features_;
+    double unknown_below_;
     std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+    std::int64_t unknown_ = 0, unknown_labelled_ = 0, known_top1_ = 0;
 };
 
 /// Refuses options that only apply to measurements; they indicate a forgotten --iterations.
@@ -196,7 +214,7 @@ int classify(const Classifier& classifier, const Work& work) {
     const PredictionsFile table = predictions_file(folder.logs, arguments);
     check_predictions_file(table, arguments, *host.files);
     const std::string& features_path = settings.main.features;
-    Report report(table, features_path, *host.files, observers, task.columns().unit, task.class_names());
+    Report report(table, settings.main, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier.label_field());
     const Stopwatch watch;
     const std::int64_t count = subjects.stream->samples();

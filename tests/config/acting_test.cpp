@@ -39,7 +39,7 @@ constexpr Acts kActs[] = {
     {"--freeze", "x", "T"}, {"--init-strict", "", "T"}, {"--padding", "symmetric", "TVE"},
     {"--bottleneck-stride", "1x1", "TVE"}, {"--network-form", "large", "TVE"},
     {"--predictions", "p.csv", "E"}, {"--top-classes", "3", "E"},
-    {"--features", "f.npy", "E"},
+    {"--features", "f.npy", "E"}, {"--unknown-below", "0.5", "E"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"},

@@ -1040,6 +1040,8 @@ All options of training, validation, inference and restore.
                                   predictions.csv in --logs-path.
     --features PATH               File for what the last layer reads of each sample, .npy (numpy):
                                   float32, a row a prediction.
+    --unknown-below X             Call a sample unknown if its best class has a lower probability.
+                                  (default 0)
     --top-classes N               Number of classes in a prediction, the most probable ones. (default
                                   5)
     --verbose                     Print the full log on a terminal, including all settings and

@@ -197,6 +197,7 @@ What each command's short help prints.
     --threads N                   Compute threads; 0: one for every core that the process may use
     --predictions PATH            File of the predictions, .csv or .jsonl (JSON lines)
     --features PATH               File for what the last layer reads of each sample, .npy
+    --unknown-below X             Call a sample unknown if its best class has a lower probability
     --top-classes N               Number of classes in a prediction (default 5)
     --dry-run                     Print the resolved run
     --print-config                Print all effective values and their sources
@@ -210,7 +211,7 @@ What each command's short help prints.
     --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 179 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 180 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help

@@ -93,8 +93,9 @@ private:
 // The data set of text classification: a file in rows with one or two texts and a label, score or labels each.
 //
 // The format follows from the file name extension (.tsv, .csv, .jsonl); with another extension, the file is TSV if its
-// first line contains a tab. JSON lines are objects, whose keys are the columns. TSV has no quoting, as in GLUE's files, and carriage returns in it are dropped. CSV follows
-// RFC 4180; quoted cells may contain line ends. The text must be UTF-8. Empty lines are skipped.
+// first line contains a tab. JSON lines are objects, whose keys are the columns. TSV has no quoting, as in GLUE's
+// files, and carriage returns in it are dropped. CSV follows RFC 4180; quoted cells may contain line ends. The text
+// must be UTF-8. Empty lines are skipped.
 //
 // The first line is a header if it names a text and a label, in any case. Known names:
 //

@@ -45,6 +45,7 @@ struct MainSettings {
     std::int64_t inference_threads = 1;            // inference: requests in flight
     std::string predictions = {};                  // inference: their file; empty: predictions.csv in the run's folder
     std::string features = {};                     // inference: file for the features of the samples; empty: none
+    double unknown_below = 0;                      // inference: least probability of a class that is believed
     std::int64_t top_classes = 5;                  // inference: number of classes in a prediction
     bool force_recompile = false;                  // inference: ignore an existing compiled model
     bool temporary_executable = false;             // inference: remove the compiled model at the end

@@ -120,14 +120,17 @@ void PredictionText::add_row(const Prediction& prediction) {
         text_ = unit_ + ",label,class_1,probability_1";
         for (std::size_t i = 2; i <= prediction.classes.size(); ++i)
             text_ += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
-        text_ += prediction.row > 0 ? ",correct,row\r\n" : ",correct\r\n";
+        text_ += std::string(",correct") + (prediction.row > 0 ? ",row" : "") +
+                 (prediction.unknown ? ",unknown\r\n" : "\r\n");
     }
     text_ += csv_field(prediction.sample) + "," + csv_field(class_text(prediction.label, names_));
     for (const ClassProbability& item : prediction.classes)
         text_ += "," + csv_field(class_text(item.label, names_)) + "," + formatted("%.4f", item.probability);
     const bool correct = prediction.label == prediction.classes.front().label;
     text_ += prediction.label < 0 ? "," : correct ? ",true" : ",false";
-    text_ += (prediction.row > 0 ? "," + std::to_string(prediction.row) : "") + "\r\n";
+    if (prediction.row > 0) text_ += "," + std::to_string(prediction.row);
+    if (prediction.unknown) text_ += *prediction.unknown ? ",true" : ",false";
+    text_ += kLineEnd;
 }
 
 std::string PredictionText::object_of(const Prediction& prediction) const {
@@ -145,7 +148,9 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     object += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
     object += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
     object += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]";
-    return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
+    if (prediction.row > 0) object += ", \"row\": " + std::to_string(prediction.row);
+    if (prediction.unknown) object += std::string(", \"unknown\": ") + (*prediction.unknown ? "true" : "false");
+    return object + "}";
 }
 
 std::string object_of(const Answered& answer) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,13 +35,14 @@ struct Prediction {
     std::int64_t label = -1;                // true class; below 0: unknown
     std::vector<ClassProbability> classes;  // the most probable ones, best first
     std::int64_t row = 0;                   // of the sample in its file, from 1; 0: it is not a row
+    std::optional<bool> unknown = {};       // no class is probable enough; empty: that was not asked
 };
 
-/// Makes the text of a file of predictions. CSV: `<unit>,label,class_1,probability_1,...,correct`, and `row` for
-/// samples in rows, with line ends of RFC 4180. JSON lines: an object with <unit>, label, correct, classes,
-/// probabilities and perhaps row for each sample. Unknown values are empty, or null. Names of files that are no UTF-8
-/// stay themselves in CSV; in JSON, each of their bytes above 127 is the lone surrogate U+DC00 + byte, from which
-/// Python's os.fsencode() makes the byte again.
+/// Makes the text of a file of predictions. CSV: `<unit>,label,class_1,probability_1,...,correct`, `row` for samples in
+/// rows, and `unknown` (true, false) if that was asked, with line ends of RFC 4180. JSON lines: an object with <unit>,
+/// label, correct, classes, probabilities and perhaps row and unknown for each sample. Unknown values are empty, or
+/// null. Names of files that are no UTF-8 stay themselves in CSV; in JSON, each of their bytes above 127 is the lone
+/// surrogate U+DC00 + byte, from which Python's os.fsencode() makes the byte again.
 class PredictionText {
 public:
     enum class Format : std::uint8_t { table, json_lines };
