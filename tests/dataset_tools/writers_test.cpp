@@ -392,7 +392,7 @@ TEST_F(ImagenetWriter, APhotographOfTheSameSizeIsAChangeToo) {
 
 TEST_F(ImagenetWriter, FilesThatAreLeftOutAreTold) {
     posix_files().make_directories(folder_ / "raw/n02");
-    list("raw/n02/photo.heic", "a");
+    list("raw/n02/photo.dng", "a");
     list("raw/n02/photo.MP4", "b");
     list("raw/n03/other.mp4", "c");
     std::vector<std::string> notices;
