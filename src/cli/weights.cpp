@@ -39,17 +39,16 @@ Table table_of(const std::vector<std::string>& folders) {
                                      joined(folders, ", ") + ", where the published weights are listed");
 }
 
+bool same_letter(char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
 bool equal_but_case(std::string_view a, std::string_view b) {
-    return std::ranges::equal(
-        a, b, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
+    return std::ranges::equal(a, b, same_letter);
 }
 
 bool contains_but_case(std::string_view text, std::string_view part) {
-    return !std::ranges::search(
-                text, part, {}, [](unsigned char c) { return std::tolower(c); },
-                [](unsigned char c) { return std::tolower(c); })
-                .empty() ||
-           part.empty();
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same_letter) != text.end() || part.empty();
 }
 
 /// The row of a name as its program spells it: "timm/resnet50.a1_in1k" and "hf-hub:timm/..." are timm's, too.
@@ -121,7 +120,7 @@ std::string fetch(const PublishedWeights& row, const std::string& cache, const s
     host.progress = [&](std::uint64_t done, std::uint64_t first, std::uint64_t total) {
         progress.update_bytes(done, total, first);
     };
-    const std::string folder = weights::fetch_published(posix_files(), row, cache, host);
+    std::string folder = weights::fetch_published(posix_files(), row, cache, host);
     if (stop_requested()) throw Interrupted();
     return folder;
 }

@@ -252,7 +252,7 @@ bool is_fetched(const FileSystem& files, const PublishedWeights& weights, const 
 std::string fetch_published(FileSystem& files, const PublishedWeights& weights, const std::string& cache,
                             const FetchHost& host) {
     const std::string path = published_path(weights, cache);
-    const std::string folder = path_in(cache, weights.name);
+    std::string folder = path_in(cache, weights.name);
     if (!host.sums_again && is_fetched(files, weights, cache)) return folder;
     try {
         if (exists(files, path)) {

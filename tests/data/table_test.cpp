@@ -42,9 +42,10 @@ TEST(Table, JsonLinesAreObjectsWithTheKeysOfTheFirst) {
     EXPECT_EQ(read("{\"\":1E5,\"b\":1E5}", TableFormat::json_lines).rows[1], (Rows{{"1e+05", "1e+05"}})[0]);
     for (const char* bad :
          {"{\"a\": 1", "[1]", "3", "{}", "{\"a\": [1]}", "{\"a\": {\"b\": 1}}", "{\"a\": 1}\n{\"b\": 1}",
-          "{\"a\": 1} {\"a\": 2}", "{\"a\": 1e999}", "{\"a\": \"\\ud800\"}"})
+          "{\"a\": 1} {\"a\": 2}", "{\"a\": 1e999}", "{\"a\": \"\\ud800\"}"}) {
         EXPECT_THAT(message_of(ErrorKind::data, [&] { read(bad, TableFormat::json_lines); }), HasSubstr("file:"))
             << bad;
+    }
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read("{\"a\": 1}\n{\"b\": 1}", TableFormat::json_lines); }),
                 AllOf(HasSubstr("file:2"), HasSubstr("'b'")));
 }
