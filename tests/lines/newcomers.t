@@ -103,7 +103,7 @@ Training.
   [info] --no-cuda is read as --backend cpu
   $ answer train --pretrained --data-dir photos
   [info] weights resnet18.a1_in1k: resnet 18 of timm, 224 pixels, 1000 classes, licence apache-2.0
-  error: resnet18.a1_in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+  error: resnet18.a1_in1k: it cannot be fetched: ...
     download https://github.com/huggingface/pytorch-image-models/releases/download/v0.1-rsb-weights/resnet18_a1_0-d63eafa0.pth elsewhere, save it as HERE/cache/cnntrain/weights/resnet18.a1_in1k/pytorch_model.bin, and give the same command again
   [3]
   $ answer train --save-every 2 --dataset cifar-10 --generated-data --dry-run

@@ -14,7 +14,7 @@ plain() {
         -e "s#$TESTDIR/?#TESTS/#g" \
         -e "s#(^|[^a-z])$CNNTRAIN_SOURCE/?#\\1SOURCE/#g" \
         -e "s#^( *|.*\| +)$(hostname)( *|[ |].*)\$#\\1HOST\\2#" \
-        -e 's/(Failed to connect to [^ ]+ port 1).*/\1/' \
+        -e 's/(it cannot be fetched:).*/\1 .../' \
         -e '/^[|=]/s/ +/ /g' -e 's/^={9,}$/===/' -e '/^\|/s/-{3,}/---/g' -e 's/^ +(poprun topology)$/\1/' \
         -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}[ T_][0-9]{2}[:-][0-9]{2}[:-][0-9]{2}(\.[0-9]+)?/DATE/g' \
         -e 's/[0-9]{8}_[0-9]{6}\.[0-9]{3}/DATE/g' \

