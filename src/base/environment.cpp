@@ -29,6 +29,16 @@ Variables process_variables() {
     return variables;
 }
 
+std::string cache_folder(const Variables& variables) {
+    const auto value = [&](const char* name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::string() : found->second;
+    };
+    if (const std::string base = value("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/cnntrain";
+    const std::string home = value("HOME");
+    return home.empty() ? "" : home + "/.cache/cnntrain";
+}
+
 bool mpirun_allows_root(const Variables& variables) {
     const auto is_one = [&](const char* name) {
         const auto found = variables.find(name);

@@ -30,7 +30,6 @@ std::string list_of_commands() {
     for (const options::CommandInfo& info : options::commands()) {
         std::string line(info.help);
         if (!info.scripts.empty()) line += " (also " + joined({info.scripts.begin(), info.scripts.end()}) + ")";
-        if (!is_available(info.command)) line += " - not available yet";
         text += command_row(info.name, line);
     }
     text += command_row("help", "topics, manual pages, completion of lines in shells");

@@ -202,8 +202,6 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     }
     refuse_path(words.front());
     const options::Command command = options::command_named(words.front());
-    if (!is_available(command))
-        throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(options::name(command)));
     refuse_useless_processes(command, invocation);
     take_core_share(command);
     return run_command(command, invocation);
@@ -326,7 +324,7 @@ template <const CommandFlags& (*kFlags)()> HelpPage page_of(const std::string& c
 }
 
 /// The functions behind options::commands(), which holds names, script names and help lines. A command without a row
-/// here is implemented by tasks or not available.
+/// here is implemented by tasks.
 constexpr std::array<CommandEntry, 12> kCommands = {{
     {Command::demo, demo_command, page_of<demo_flags>},
     {Command::restore, restore_command},
@@ -384,10 +382,6 @@ const CommandEntry* command_entry(Command command) {
     return found == kCommands.end() ? nullptr : found;
 }
 
-bool is_available(Command command) {
-    return command_entry(command) != nullptr || tasks::serves(command);
-}
-
 int run_command(Command command, const Invocation& invocation) {
     const CommandEntry* const found = command_entry(command);
     return found != nullptr ? found->run(invocation) : task_command(command, invocation);
@@ -405,7 +399,6 @@ const ForeignProgram* foreign_program(std::string_view word) {
 std::vector<CommandPage> command_pages() {
     std::vector<CommandPage> pages;
     for (const options::CommandInfo& info : options::commands()) {
-        if (!is_available(info.command)) continue;
         const std::string called = "cnntrain " + std::string(info.name);
         if (info.command == Command::dataset) {
             for (const DatasetKind& kind : dataset_kinds()) {

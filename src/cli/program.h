@@ -17,10 +17,8 @@ struct CommandEntry {
     options::HelpPage (*page)(const std::string& called) = nullptr;  // null: tasks have it, or each kind of `dataset`
 };
 
-/// Null for a command that tasks implement or that is not available.
+/// Null for a command that tasks implement.
 const CommandEntry* command_entry(options::Command command);
-
-bool is_available(options::Command command);
 
 /// Returns the exit code of the process; may throw Error.
 int run_command(options::Command command, const Invocation& invocation);

@@ -158,8 +158,8 @@ void fetch_one(const PublishedWeights& row, const std::string& cache, const std:
     const bool was_here = exists(posix_files(), path);
     const std::string folder = fetch(row, cache, command_line, /*sums_again=*/true);
     std::cout << (was_here ? "Already in " : "Saved to ") << path << ": "
-              << size_text(posix_files().open(path)->size_bytes()) << ", SHA-256 "
-              << (row.sha256.empty() ? "not published" : row.sha256 + "... as published") << '\n'
+              << size_text(posix_files().open(path)->size_bytes()) << ", published SHA-256: "
+              << (row.sha256.empty() ? "unknown" : row.sha256 + (row.sha256.size() < 64 ? "..." : "")) << '\n'
               << "Use it: cnntrain train --data-dir PHOTOS --init-path " << (by_folder ? folder : row.name) << '\n';
 }
 

@@ -93,7 +93,7 @@ public:
         }
         if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
         if (!path_.empty()) write_text(files_, path_, text_.text());
-        if (!features_path_.empty()) write_text(files_, features_path_, features_.npy());
+        if (!features_path_.empty()) features_.save(files_, features_path_);
         const double count = static_cast<double>(samples_);
         observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
                         ", throughput: " + options::to_string(options::Value{count / seconds}) + " samples/sec");

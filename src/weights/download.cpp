@@ -135,7 +135,7 @@ private:
         set(CURLOPT_HTTPHEADER, headers_);
     }
 
-    /// The file anew.
+    /// Forgets what is there: the file is fetched anew.
     void drop() {
         files_.remove(partial_);
         first_ = 0;

@@ -236,7 +236,7 @@ TEST(HelpPages, EveryAvailableCommandHasOne) {
         EXPECT_FALSE(page.summary.empty()) << page.command;
     }
     for (const auto& info : options::commands())
-        EXPECT_EQ(with_page.contains(std::string(info.name)), is_available(info.command)) << info.name;
+        EXPECT_TRUE(with_page.contains(std::string(info.name))) << info.name;
 }
 
 TEST(Version, HasALetter) {

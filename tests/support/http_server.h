@@ -32,7 +32,7 @@ public:
         std::size_t most_of_a_part = 0;  // 0: parts reach to the end; otherwise all answers are parts
         std::string answer = {};         // all bytes of the answer; "": it follows from the others
     };
-    /// What goes wrong with an answer.
+    /// An answer fails in one of these ways.
     struct Failure {
         int status = 0;                             // instead of the content
         std::size_t cut_after = std::string::npos;  // bytes of the content, then the connection ends

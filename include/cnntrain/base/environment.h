@@ -18,6 +18,10 @@ Variables process_variables();
 /// True if Open MPI's mpirun starts processes for root without --allow-run-as-root: both of its variables are 1.
 bool mpirun_allows_root(const Variables& variables);
 
+/// The user's folder for files that can be made again: $XDG_CACHE_HOME/cnntrain, or $HOME/.cache/cnntrain; "" without
+/// either. The XDG Base Directory Specification says to ignore relative paths.
+std::string cache_folder(const Variables& variables);
+
 /// Length of the name (letters, digits, _, no digit in front) that begins at `at`; 0: none does.
 std::size_t name_length(std::string_view text, std::size_t at);
 

@@ -45,7 +45,7 @@ std::string published_path(const PublishedWeights& weights, const std::string& c
 /// The process that fetches.
 struct FetchHost {
     std::function<bool()> stop_requested = {};
-    /// In bytes; `first` of them were there before. Not called if the server does not say how many there are.
+    /// The numbers are bytes; `first` of them were there before. Not called where `total` is unknown.
     std::function<void(std::uint64_t done, std::uint64_t first, std::uint64_t total)> progress = {};
     std::string command_line = {};          // for other processes that wait
     bool sums_again = false;                // compare the checksum of a file that is in the cache

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
@@ -215,18 +216,6 @@ std::string name_of(const std::string& path) {
     return fs::path(path).filename().string();
 }
 
-/// "" if the user has no cache folder.
-std::string cache_folder() {
-    const auto value = [](const char* name) {
-        const char* text = std::getenv(name);
-        return std::string(text == nullptr ? "" : text);
-    };
-    const std::string base = value("XDG_CACHE_HOME");
-    if (base.starts_with('/')) return base + "/cnntrain";  // the XDG specification says to ignore relative paths
-    const std::string home = value("HOME");
-    return home.empty() ? "" : home + "/.cache/cnntrain";
-}
-
 /// The index stored at `place`; empty if there is none or it cannot be used.
 FolderIndex load_index(const std::string& place, const FileSystem& files) {
     try {
@@ -410,7 +399,7 @@ IndexedFile scan_records(const InputFile& file) {
 std::vector<std::string> index_places(const std::string& folder, const std::string& index_name) {
     if (index_name.empty()) return {};
     std::vector<std::string> places{(fs::path(folder) / index_name).string()};
-    if (const std::string cache = cache_folder(); !cache.empty()) {
+    if (const std::string cache = cache_folder(process_variables()); !cache.empty()) {
         std::error_code error;
         const fs::path whole = fs::weakly_canonical(folder.empty() ? "." : folder, error);
         places.push_back(cache + "/" + hex_text(hash_text(error ? folder : whole.string())) + "-" + index_name);

@@ -34,7 +34,7 @@ std::string quoted_cell(std::string_view cell) {
     return "'" + text + (cell.empty() ? "'" : "...'");
 }
 
-/// At most two characters longer than the number in the file, less than the quotes, colon and comma of its key.
+/// A number becomes at most two characters longer, which the quotes, colon and comma of its key make up for.
 std::string cell_of(const nlohmann::ordered_json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (!value.is_number_float()) return value.dump();

@@ -192,7 +192,7 @@ void FeatureTable::add(std::span<const float> row) {
     bytes_.append(reinterpret_cast<const char*>(row.data()), row.size_bytes());
 }
 
-std::string FeatureTable::npy() const {
+void FeatureTable::save(FileSystem& files, const std::string& path) const {
     constexpr std::size_t kFixed = 10;      // magic number, version and length of the header
     constexpr std::size_t kAlignment = 64;  // of the numbers
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows_) + ", " +
@@ -202,7 +202,11 @@ std::string FeatureTable::npy() const {
     std::string text("\x93NUMPY\x01\x00", kFixed - 2);
     text += static_cast<char>(header.size() % 256);
     text += static_cast<char>(header.size() / 256);
-    return text + header + bytes_;
+    text += header;
+    const auto file = files.create(path);
+    file->write(std::as_bytes(std::span(text)));
+    file->write(std::as_bytes(std::span(bytes_)));
+    file->commit();
 }
 
 void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,

@@ -77,7 +77,7 @@ std::string object_of(const Answered& answer);
 class FeatureTable {
 public:
     void add(std::span<const float> row);
-    std::string npy() const;
+    void save(FileSystem& files, const std::string& path) const;
 
 private:
     std::int64_t rows_ = 0;
