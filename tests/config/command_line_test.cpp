@@ -74,6 +74,7 @@ TEST(CommandLine, OldNamesResolve) {
     EXPECT_EQ(parse(kCifar + "--batch-size 8").settings.training.micro_batch_size, 8);
     EXPECT_EQ(image(parse(kCifar + "--base-learning-rate -4")).learning_rate.base_exponent, -4.0);
     EXPECT_EQ(parse(kCifar + "--epoch 2").settings.training.epochs, 2.0);
+    EXPECT_EQ(parse(kCifar + "--epoch 2 --epochs 1").settings.training.epochs, 1.0);
     EXPECT_EQ(parse(kCifar + "--batches-per-step 7").settings.training.device_iterations, 7);
     EXPECT_EQ(parse(kCifar + "--gradients-to-accumulate 7").settings.training.gradient_accumulation_count, 7);
     EXPECT_EQ(parse(kCifar + "--pipeline-depth 7").settings.training.gradient_accumulation_count, 7);

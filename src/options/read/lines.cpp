@@ -73,13 +73,15 @@ constexpr Retired kRetired[] = {
     throw Error(ErrorKind::usage, start + suggestion(flag, flags, "; see --help", "", ""));
 }
 
-/// An old name and its option are two names of one value, which the line gives twice.
+/// An old name and its option are two names of one value, which the line gives twice. An abbreviation is the same name,
+/// whose last value counts.
 void refuse_two_names(const Option& option, const std::string& before, const std::string& now) {
     const auto is_name = [&](const std::string& flag) {
         const auto old = std::ranges::find(option.aliases, flag, &Alias::flag);
         return flag == option.flag || (old != option.aliases.end() && old->fixed_value.empty());
     };
-    if (before == now || !is_name(before) || !is_name(now)) return;
+    const bool abbreviated = option.flag.starts_with(before) && option.flag.starts_with(now);
+    if (before == now || abbreviated || !is_name(before) || !is_name(now)) return;
     throw Error(ErrorKind::usage,
                 before + " and " + now + " are two names of one value; give " + std::string(option.flag) + " only");
 }
