@@ -144,6 +144,37 @@ TEST(AppendUpdate, ScalesAreThoseOfTheSpecification) {
     EXPECT_EQ(model.update_of("all/bn/beta")->as<graph::UpdateAttrs>().weight_decay, 0);
 }
 
+TEST(AppendUpdate, LowerLayersHaveLowerRates) {
+    const auto scales = [](const std::vector<std::string>& variables) {
+        test::ToyGraph toy;
+        const ValueId gradient = toy.input("x", {2});
+        graph::Gradients gradients;
+        for (const std::string& name : variables) {
+            const ValueId variable = toy.parameter(name, {2});
+            toy.graph.add_one(OpKind::add, graph::NoAttrs{}, {gradient, variable}, name + "/add");
+            gradients.of[variable] = gradient;
+        }
+        UpdateSettings settings;
+        settings.layer_decay = 0.5;
+        append_update(toy.graph, gradients, settings);
+        std::vector<double> found;
+        for (std::int32_t i = 0; i < toy.graph.node_count(); ++i) {
+            const graph::Node& node = toy.graph.node({i});
+            if (node.kind == OpKind::update) found.push_back(node.as<graph::UpdateAttrs>().learning_rate_scale);
+        }
+        return found;
+    };
+    EXPECT_THAT(scales({"all/stage0/conv/kernel", "all/stage0/bn/gamma", "all/stage1/unit1/conv1/kernel",
+                        "all/stage1/unit2/conv1/kernel", "all/stage1/unit2/conv2/kernel", "all/fc1/dense/kernel"}),
+                ElementsAre(0.125, 0.125, 0.25, 0.5, 0.5, 1));
+    EXPECT_THAT(scales({"all/block0/conv/kernel", "all/block1a/b/kernel", "all/block1a/c/kernel", "all/Top/conv/kernel",
+                        "all/Top/logits/dense/kernel", "all/Top/logits/dense/bias"}),
+                ElementsAre(0.125, 0.25, 0.25, 0.5, 1, 1));
+    EXPECT_THAT(scales({"bert/embeddings/words", "bert/encoder/layer_0/qkv", "bert/encoder/layer_1/qkv",
+                        "bert/encoder/layer_1/output", "bert/pooler/kernel", "output_weights"}),
+                ElementsAre(1.0 / 16, 0.125, 0.25, 0.25, 0.5, 1));
+}
+
 TEST(AppendUpdate, MovingAveragesAreCorrectedAndAveraged) {
     SmallModel model;
     model.append(momentum());

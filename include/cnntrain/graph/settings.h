@@ -252,6 +252,7 @@ struct OptimiserSettings {
     bool fp32_weight_copy = false;             // updates of 16-bit variables act on 32-bit master slots
     std::vector<std::string> variable_filter;  // train only variables whose name contains one; empty: all
     std::vector<std::string> freeze;           // regular expressions of variables that are not trained
+    double layer_decay = 1;                    // factor of the learning rate from each layer to the one before it
     bool adds_micro_batches = false;           // gradients of micro-batches are added instead of averaged
     GradientNorm gradient_norm = GradientNorm::ignored;
     double gradient_norm_limit = 1;

@@ -43,7 +43,7 @@ struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
     double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), times the factor that is left in g
     double weight_decay = 0;         // in the scale of g
-    double learning_rate_scale = 1;  // 1 / the factor that is left in g
+    double learning_rate_scale = 1;  // the layer's factor / the factor that is left in g
     double momentum = 0;             // adamw, lamb: beta1
     double decay = 0;                // of the mean of squares; adamw, lamb: beta2
     double epsilon = 0;

@@ -1,6 +1,8 @@
 #include "cnntrain/graph/optimiser.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -100,7 +102,38 @@ double divisor(const UpdateSettings& settings) {
     return settings.adds_micro_batches ? 1 : static_cast<double>(settings.micro_batches);
 }
 
-graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable) {
+/// A block of a network (stage1/unit2, block3a, layer_5), the last layer of an EfficientNet, or else the first two
+/// parts of the variable's name.
+std::string layer_of(const std::string& variable) {
+    constexpr std::array<std::string_view, 4> kBlocks = {"/unit", "/block", "/layer_", "/logits"};
+    std::size_t from = variable.find('/') + 1;
+    for (const std::string_view block : kBlocks) {
+        const std::size_t at = variable.rfind(block);
+        if (at != std::string::npos) from = at + 1;
+    }
+    return variable.substr(0, variable.find('/', from));
+}
+
+/// Factors of the learning rate: layer_decay to the power of the number of layers that follow.
+class LayerRates {
+public:
+    LayerRates(const Graph& graph, double decay) : decay_(decay) {
+        for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
+            std::string layer = layer_of(graph.value(id).name);
+            if (std::ranges::find(layers_, layer) == layers_.end()) layers_.push_back(std::move(layer));
+        }
+    }
+    double of(const std::string& variable) const {
+        const auto layer = std::ranges::find(layers_, layer_of(variable));
+        return std::pow(decay_, static_cast<double>(layers_.end() - layer - 1));
+    }
+
+private:
+    double decay_;
+    std::vector<std::string> layers_;  // from the input to the last
+};
+
+graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable, const LayerRates& rates) {
     const OptimiserRow& row = row_of(settings.rule);
     graph::UpdateAttrs attrs;
     attrs.rule = settings.rule;
@@ -108,16 +141,17 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
     attrs.gradient_scale = left_in_gradient / divisor(settings);
     if (!contains_any(variable, settings.weight_decay_exclude))
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
-    attrs.learning_rate_scale = 1 / left_in_gradient;
+    attrs.learning_rate_scale = rates.of(variable) / left_in_gradient;
     row.set(attrs, settings, variable);
     return attrs;
 }
 
-/// The graph's scalars that an update reads.
+/// The graph's scalars that an update reads, and the factors of their rates.
 struct UpdateScalars {
     ValueId learning_rate;
     ValueId step;
     ValueId loss_scaling;
+    LayerRates rates;
     ValueId gradient_factor{};  // invalid: no factor
 };
 
@@ -140,8 +174,8 @@ void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId param
         const TensorDesc kept{slot_type(settings, desc.dtype), desc.shape};
         inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), kept, {.value = slot.start}));
     }
-    graph.add(scaled ? OpKind::scaled_update : OpKind::update, update_attrs(settings, variable), std::move(inputs),
-              update_name(variable));
+    graph.add(scaled ? OpKind::scaled_update : OpKind::update, update_attrs(settings, variable, scalars.rates),
+              std::move(inputs), update_name(variable));
 }
 
 /// The 32-bit slot that is updated instead of the parameter; it starts at the parameter's own value.
@@ -304,7 +338,7 @@ void append_update(Graph& graph, const graph::Gradients& computed, const UpdateS
     const graph::Gradients gradients = in_update_type(graph, computed, settings.gradients);
     graph.set_phase(graph::Phase::update);
     UpdateScalars scalars{graph.add_scalar(std::string(kLearningRate)), graph.add_scalar(std::string(kStep)),
-                          loss_scaling(graph)};
+                          loss_scaling(graph), LayerRates(graph, settings.layer_decay)};
     if (settings.gradient_norm != GradientNorm::ignored)
         scalars.gradient_factor = add_gradient_factor(graph, gradients, settings, scalars.loss_scaling);
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {

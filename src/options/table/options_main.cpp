@@ -154,6 +154,13 @@ std::vector<Option> shared_run_options() {
          .main_in = kT,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::freeze>()},
+        {.flag = "--layer-decay",
+         .help = "Factor of the learning rate from each layer to the one before it: 0.9 trains the first layers, which "
+                 "fit every task, more slowly than the last.",
+         .range = between(0, 1),
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::layer_decay>()},
         {.flag = "--init-strict",
          .help = "Refuse initial weights that do not fit the network, instead of drawing its last layer anew.",
          .commands = kT,

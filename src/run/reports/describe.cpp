@@ -231,7 +231,8 @@ std::string rule_text(const optim::OptimiserSettings& how) {
 std::string optimiser_text(const optim::OptimiserSettings& settings) {
     const bool by_step = !settings.loss_scaling_by_step.empty();
     return rule_text(settings) + ", weight decay " + text(settings.weight_decay) + ", loss scaling " +
-           (by_step ? "by step" : text(settings.loss_scaling));
+           (by_step ? "by step" : text(settings.loss_scaling)) +
+           (settings.layer_decay == 1 ? "" : ", layer decay " + text(settings.layer_decay));
 }
 
 namespace {
