@@ -88,7 +88,9 @@ known on both sides, they are compared: as many other classes are other classes,
 in another order are reordered. --init-strict refuses all of this.
 
 --freeze takes regular expressions (RE2). Variables with a match in their names are not trained.
-Batch norms whose moving averages match normalise with these and keep them.
+Batch norms whose moving averages match normalise with these and keep them. --layer-decay 0.8 trains
+them at lower rates instead: each layer (a block of the network, a layer of BERT) at 0.8 times the
+rate of the one that reads it.
 
 Names that all tensors share (module. of DataParallel, _orig_mod. of torch.compile()) are removed.
 
@@ -195,12 +197,14 @@ are enough to tell new classes apart, without training the network:
 
   cnntrain inference RUN PHOTOS/*.jpg --features F.npy --predictions P.csv
 
-The last line is for other programs: numpy.load("F.npy") has a row for each prediction. The others
-evaluate the network once for each sample (--feature-views K: K views of each training sample, the
-first as evaluation reads it, the others augmented), and fit the last layer by multinomial logistic
-regression on standardised features: the least mean loss plus s / 2 times the sum of
-squared weights. s is the one with the least loss on the validation split or, without one, on a
-fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
+The last line is for other programs: numpy.load("F.npy") has a row for each prediction. --maps DIR
+keeps the places of an image apart: DIR/maps.npy has a map [H,W] a prediction, the last layer at
+each place for the predicted class, whose mean is the logit; DIR has them as pictures, too. The
+first two evaluate the network once for each sample (--feature-views K: K views of each training
+sample, the first as evaluation reads it, the others augmented), and fit the last layer by
+multinomial logistic regression on standardised features: the least mean loss plus s / 2 times the
+sum of squared weights. s is the one with the least loss on the validation split or, without one, on
+a fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
 printed is of the data on which s was chosen. Photos that cannot be decoded are left out.
 
 The head is saved in ckpt-0, a checkpoint like any other, and the optimiser's state begins anew.

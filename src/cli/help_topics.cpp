@@ -153,7 +153,9 @@ confuses and what exactly ran, with curves, confusions and the most wrong photos
 loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
 killed. With several runs, which their folders name, the page is about the first, and compares it
 with the others. It predicts at most --samples validation samples with ckpt-best or the newest
-checkpoint.
+checkpoint. Beside the most wrong photos stand their class-activation maps. The reliability chart
+compares probabilities with accuracy; the expected calibration error is their mean distance over 15
+ranges of probability, and the temperature is the one of the least loss on these samples.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it

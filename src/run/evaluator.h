@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -140,6 +141,48 @@ private:
     data::BatchSource& source_;
     std::size_t field_;
     std::vector<std::int32_t> labels_;
+    std::int64_t first_sample_ = 0;
+};
+
+/// Forwards batches and keeps a copy of the last one.
+class BatchCopy final : public data::BatchSource {
+public:
+    explicit BatchCopy(data::BatchSource& source) : source_(source), fields_(source.fields()) {}
+
+    std::vector<data::Field> fields() const override { return fields_; }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        first_sample_ = batch.first_sample;
+        copies_.resize(batch.fields.size());
+        for (std::size_t i = 0; i < copies_.size(); ++i)
+            copies_[i].assign(batch.fields[i].begin(), batch.fields[i].end());
+        return batch;
+    }
+
+    std::int64_t first_sample() const { return first_sample_; }
+    bool has(std::string_view field) const { return data::has_field(fields_, field); }
+    /// The elements of a sample in a field of the batch.
+    template <typename T> std::span<const T> of(std::int64_t sample, std::string_view field) const {
+        const std::span<const std::byte> bytes = bytes_of(sample, field);
+        return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    }
+    std::span<const std::byte> bytes_of(std::int64_t sample, std::string_view field) const {
+        const std::size_t number = data::field_number(fields_, field);
+        const auto samples = static_cast<std::size_t>(fields_[number].desc.shape.at(0));
+        const std::size_t each = copies_[number].size() / samples;
+        return std::span(copies_[number]).subspan(static_cast<std::size_t>(sample) * each, each);
+    }
+    /// A sample in a field, without the batch's axis.
+    TensorDesc desc_of(std::string_view field) const {
+        TensorDesc desc = data::field_desc(fields_, field);
+        desc.shape.erase(desc.shape.begin());
+        return desc;
+    }
+
+private:
+    data::BatchSource& source_;
+    std::vector<data::Field> fields_;
+    std::vector<std::vector<std::byte>> copies_;
     std::int64_t first_sample_ = 0;
 };
 

@@ -82,7 +82,12 @@ public:
 
     void leave_out() { ++left_out_; }
 
-    void add_features(std::span<const float> row) { features_.add(row); }
+    void add_features(std::span<const float> row) { features_.add(row, {std::ssize(row)}); }
+
+    void begin_maps(MapFolder& maps) {
+        maps.begin(files_);
+        maps_ = &maps;
+    }
 
     /// `classes`: number of classes of the network. With five or fewer, top-5 accuracy is always 100 % and is not
     /// printed.
@@ -94,6 +99,7 @@ public:
         if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
         if (!path_.empty()) write_text(files_, path_, text_.text());
         if (!features_path_.empty()) features_.save(files_, features_path_);
+        if (maps_ != nullptr) maps_->finish(files_);
         const double count = static_cast<double>(samples_);
         observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
                         ", throughput: " + options::to_string(options::Value{count / seconds}) + " samples/sec");
@@ -112,6 +118,7 @@ public:
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
         if (!features_path_.empty()) observers_.line("Saved features to " + features_path_);
+        if (maps_ != nullptr) observers_.line("Saved maps to " + maps_->path());
     }
 
 private:
@@ -149,12 +156,13 @@ private:
 
     std::string path_;
     std::string features_path_;
+    const MapFolder* maps_ = nullptr;
     FileSystem& files_;
     metrics::Observers& observers_;
     const metrics::Unit& unit_;
     std::vector<std::string> names_;
     PredictionText text_;
-    FeatureTable features_;
+    NumpyRows features_;
     double unknown_below_;
     std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
     std::int64_t unknown_ = 0, unknown_labelled_ = 0, known_top1_ = 0;
@@ -188,7 +196,8 @@ struct Network {
 
 Network loaded_network(const Work& work, const std::vector<data::Field>& fields) {
     const options::Settings& settings = work.arguments.settings;
-    const graph::Graph graph = work.task.graph(GraphUse::classes, fields);
+    const GraphUse use = settings.main.maps.empty() ? GraphUse::classes : GraphUse::maps;
+    const graph::Graph graph = work.task.graph(use, fields);
     Network network{work.backend.compile(compile_request(graph, settings, fields, work.seed)), ""};
     network.name = load_weights(*network.executable, graph, settings, *work.host.files, work.seed);
     return network;
@@ -215,7 +224,11 @@ int classify(const Classifier& classifier, const Work& work) {
     check_predictions_file(table, arguments, *host.files);
     const std::string& features_path = settings.main.features;
     Report report(table, settings.main, *host.files, observers, task.columns().unit, task.class_names());
-    LabelTap tap(*subjects.stream, classifier.label_field());
+    MapFolder map_folder(settings.main.maps);
+    if (map_folder.is_wanted()) report.begin_maps(map_folder);
+    BatchCopy copy(*subjects.stream);
+    LabelTap tap(map_folder.is_wanted() ? static_cast<data::BatchSource&>(copy) : *subjects.stream,
+                 classifier.label_field());
     const Stopwatch watch;
     const std::int64_t count = subjects.stream->samples();
     const std::int64_t top = settings.main.top_classes;
@@ -241,6 +254,8 @@ int classify(const Classifier& classifier, const Work& work) {
         classes = logits.desc().shape.at(1);
         HostTensor features;
         if (!features_path.empty()) features = executable->output(kFeatures).cast(DType::f32);
+        HostTensor maps;
+        if (map_folder.is_wanted()) maps = executable->output(kMaps);
         for (std::int64_t i = 0; i < logits.desc().shape.at(0); ++i, ++row) {
             const std::int64_t sample = sample_in(subjects, row);
             if (sample < 0) continue;
@@ -252,7 +267,12 @@ int classify(const Classifier& classifier, const Work& work) {
             const std::string subject =
                 subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
             const std::int64_t in_file = subjects.rows.empty() ? 0 : subjects.rows.at(static_cast<std::size_t>(sample));
-            Prediction prediction{subject, label, likeliest(logits, i, std::max(kTop, top)), in_file};
+            Prediction prediction{subject, label, likeliest(logits, i, std::max(kTop, top), settings.main.temperature),
+                                  in_file};
+            if (map_folder.is_wanted()) {
+                map_folder.add(*host.files, subject, map_of_class(maps, i, prediction.classes.front().label),
+                               copy.desc_of(data::kImages), copy.bytes_of(i, data::kImages));
+            }
             std::span<const float> of_sample;
             if (!features_path.empty()) {
                 const auto width = static_cast<std::size_t>(features.shape().at(1));

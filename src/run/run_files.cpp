@@ -248,7 +248,7 @@ void remove_run(FileSystem& files, const std::string& folder) {
     files.remove(arguments);  // last, so that --overwrite works again if this process is killed before the end
 }
 
-void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
+void record_arguments(FileSystem& files, const std::string& folder, const std::string& text, const std::string& options,
                       bool resumed) {
     const std::string path = path_in(folder, kArgumentsFile);
     if (exists(files, path)) {
@@ -261,7 +261,7 @@ void record_arguments(FileSystem& files, const std::string& folder, const std::s
             ++number;
         if (!same && !exists(files, beside())) write_text(files, beside(), before);
     }
-    write_text(files, path, json);
+    write_text(files, path, text);
 }
 
 void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table) {
@@ -270,10 +270,10 @@ void record_unused_files(FileSystem& files, const std::string& folder, const std
     table.empty() ? files.remove(path) : write_text(files, path, table);
 }
 
-void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {
+void add_arguments(FileSystem& files, const std::string& folder, const std::string& text) {
     std::string path = path_in(folder, kArgumentsFile);
     if (exists(files, path)) path = path_in(folder, kArgumentsBeside);
-    write_text(files, path, json);
+    write_text(files, path, text);
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {

@@ -49,14 +49,14 @@ void remove_run(FileSystem& files, const std::string& folder);
 /// Writes arguments.json. An existing one with other options is kept as arguments.<n>.json, n counting from 1.
 /// `options` is the user-controlled part of `json`; if it is unchanged in a resumed run (`resumed`), the file stays as
 /// it is.
-void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
+void record_arguments(FileSystem& files, const std::string& folder, const std::string& text, const std::string& options,
                       bool resumed);
 
 /// Writes unused_files.csv, or removes it if `table` is empty; nothing without a folder.
 void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table);
 
 /// Writes arguments.json of runs without training, or arguments_restore.json if arguments.json exists.
-void add_arguments(FileSystem& files, const std::string& folder, const std::string& json);
+void add_arguments(FileSystem& files, const std::string& folder, const std::string& text);
 
 /// Removes rows after `iteration` and an incomplete last row from the tables of training and validations, left by a
 /// killed run, because the resumed run writes them again.

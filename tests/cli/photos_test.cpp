@@ -86,6 +86,65 @@ TEST_F(OwnPhotos, AreNamedBehindTheirRun) {
     EXPECT_EQ(folder_.read("list.csv"), "file,label\na.jpg,ant\n");
 }
 
+/// The mean of a class's map is its logit.
+TEST_F(OwnPhotos, MapsShowWhatMakesAClass) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string maps = folder_ / "maps";
+    const std::string line = "inference " + (folder_ / "run/ckpt-2") + " " + (folder_ / "photos/*/*/*.jpg") +
+                             " --threads 1 --precision 32.32 --micro-batch-size 3 --features " + (folder_ / "f.npy") +
+                             " --predictions " + (folder_ / "p.csv") + " --maps " + maps;
+    const Outcome outcome = cli::run(line);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("Saved maps to " + maps));
+    const std::string predictions = folder_.read("p.csv");
+    const auto samples = static_cast<std::size_t>(std::ranges::count(predictions, '\n')) - 1;
+    EXPECT_EQ(posix_files().list(maps).size(), samples + 1);
+    const auto weights = weights::load(posix_files(), folder_ / "run/ckpt-2.safetensors");
+    const HostTensor weight = weights.tensors.at("all/fc1/weight").cast(DType::f32);
+    const HostTensor bias = weights.tensors.at("all/fc1/bias").cast(DType::f32);
+    const auto width = static_cast<std::size_t>(weight.shape().at(0));
+    const auto numbers = [&](const std::string& name, std::size_t each) {
+        const std::string file = folder_.read(name);
+        std::vector<float> all(samples * each);
+        std::memcpy(all.data(), file.data() + file.size() - all.size() * sizeof(float), all.size() * sizeof(float));
+        return all;
+    };
+    const std::string header = folder_.read("maps/maps.npy").substr(0, 128);
+    std::smatch shape;
+    ASSERT_TRUE(std::regex_search(header, shape, std::regex("\\((\\d+), (\\d+), (\\d+)\\)"))) << header;
+    EXPECT_EQ(std::stoul(shape[1]), samples);
+    const std::size_t places = std::stoul(shape[2]) * std::stoul(shape[3]);
+    const std::vector<float> features = numbers("f.npy", width);
+    const std::vector<float> heat = numbers("maps/maps.npy", places);
+    std::istringstream rows(predictions);
+    std::string row;
+    std::getline(rows, row);
+    for (std::size_t sample = 0; sample < samples; ++sample) {
+        std::getline(rows, row);
+        std::smatch best;
+        ASSERT_TRUE(std::regex_search(row, best, std::regex("^[^,]*,[^,]*,([a-z]+),"))) << row;
+        const std::int64_t label = best[1] == "ant" ? 0 : 1;
+        double logit = bias.at(label);
+        for (std::size_t i = 0; i < width; ++i)
+            logit += features[sample * width + i] * weight.at(static_cast<std::int64_t>(2 * i) + label);
+        double mean = 0;
+        for (std::size_t i = 0; i < places; ++i)
+            mean += heat[sample * places + i] / static_cast<double>(places);
+        EXPECT_NEAR(mean, logit, 1e-4 * (1 + std::abs(logit))) << row;
+    }
+    expect_error("inference " + (folder_ / "run/ckpt-2") + " " + (folder_ / "photos") + " --test-time-flip --maps m",
+                 ErrorKind::usage, {"--maps", "--test-time-flip"});
+    expect_error(line, ErrorKind::usage, {"--predictions"});
+    folder_.write("maps/notes.txt", "mine");
+    expect_error(line + " --overwrite", ErrorKind::usage, {"--maps"});
+    std::filesystem::remove(folder_ / "maps/notes.txt");
+    folder_.write("maps/99999-old.jpg", "");
+    EXPECT_EQ(cli::run(line + " --overwrite").exit_code, 0);
+    EXPECT_EQ(posix_files().list(maps).size(), samples + 1);
+    std::filesystem::remove(folder_ / "maps/maps.npy");
+    expect_error(line + " --overwrite", ErrorKind::usage, {"--maps"});  // perhaps a user's pictures
+}
+
 /// The last layer of these rows answers as the network does.
 TEST_F(OwnPhotos, FeaturesAreWhatTheLastLayerReads) {
     ASSERT_EQ(train().exit_code, 0);
@@ -126,6 +185,8 @@ TEST_F(OwnPhotos, FeaturesAreWhatTheLastLayerReads) {
     EXPECT_EQ(doubtful.exit_code, 0) << doubtful.text;
     EXPECT_THAT(doubtful.text, HasSubstr("unknown: " + std::to_string(samples) + " of " + std::to_string(samples)));
     EXPECT_EQ(count_of(",true\r\n", folder_.read("p.csv")), samples);
+    const Outcome softer = cli::run(line + " --overwrite --unknown-below 0.6 --temperature 100");
+    EXPECT_THAT(softer.text, HasSubstr("unknown: " + std::to_string(samples) + " of " + std::to_string(samples)));
     const Outcome certain = cli::run(line + " --overwrite --unknown-below 0.5");
     EXPECT_THAT(certain.text,
                 HasSubstr("unknown: 0 of " + std::to_string(samples) + " images; accuracy of the others"));

@@ -409,6 +409,9 @@ All options of BERT.
     --freeze TEXT ...             Regular expressions (RE2) of variables that are not trained. Batch
                                   norms whose moving averages match use these and keep them. (default
                                   none)
+    --layer-decay X               Factor of the learning rate from each layer to the one before it:
+                                  0.9 trains the first layers, which fit every task, more slowly than
+                                  the last. (default 1)
     --init-strict                 Refuse initial weights that do not fit the network, instead of
                                   drawing its last layer anew.
     --verbose                     Print the full log on a terminal, including all settings and

@@ -57,6 +57,9 @@ All options of training, validation, inference and restore.
     --freeze TEXT ...             Regular expressions (RE2) of variables that are not trained. Batch
                                   norms whose moving averages match use these and keep them. (default
                                   none)
+    --layer-decay X               Factor of the learning rate from each layer to the one before it:
+                                  0.9 trains the first layers, which fit every task, more slowly than
+                                  the last. (default 1)
     --init-strict                 Refuse initial weights that do not fit the network, instead of
                                   drawing its last layer anew.
     --verbose                     Print the full log on a terminal, including all settings and
@@ -1040,6 +1043,9 @@ All options of training, validation, inference and restore.
                                   predictions.csv in --logs-path.
     --features PATH               File for what the last layer reads of each sample, .npy (numpy):
                                   float32, a row a prediction.
+    --temperature X               Divide the logits by this number: the answers stay, the
+                                  probabilities become those that cnntrain report finds to fit the
+                                  held-out samples. (default 1)
     --unknown-below X             Call a sample unknown if its best class has a lower probability.
                                   (default 0)
     --top-classes N               Number of classes in a prediction, the most probable ones. (default
@@ -1069,6 +1075,9 @@ All options of training, validation, inference and restore.
                                   says. (also --normalize-mean)
     --normalise-std X ...         Photos: deviations of R, G and B, by which the difference from the
                                   mean is divided. (also --normalize-std)
+    --maps PATH                   Folder for class-activation maps: where each photo has what makes
+                                  its class, as pictures and as maps.npy (numpy): float32, a map [H,W]
+                                  a prediction.
     --test-time-flip              Validation and inference: use the mean logits of each image and its
                                   mirror image.
     --crop-area X ...             MIN,MAX: share of a training photo's area that its random crop

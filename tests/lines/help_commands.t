@@ -127,7 +127,7 @@ What each command's short help prints.
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 205 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 206 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, learning-rate-schedule, last-layer-from-features, device, logging,
   ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
@@ -197,10 +197,12 @@ What each command's short help prints.
     --threads N                   Compute threads; 0: one for every core that the process may use
     --predictions PATH            File of the predictions, .csv or .jsonl (JSON lines)
     --features PATH               File for what the last layer reads of each sample, .npy
+    --temperature X               Divide the logits by this number (default 1)
     --unknown-below X             Call a sample unknown if its best class has a lower probability
     --top-classes N               Number of classes in a prediction (default 5)
     --dry-run                     Print the resolved run
     --print-config                Print all effective values and their sources
+    --maps PATH                   Folder for class-activation maps
     --model-size TEXT             Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks)
     --dataset NAME                Data set (imagenet, cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos
@@ -211,7 +213,7 @@ What each command's short help prints.
     --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 180 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 182 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help

@@ -199,7 +199,9 @@ Each topic of help, and what is not one.
   loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
   killed. With several runs, which their folders name, the page is about the first, and compares it
   with the others. It predicts at most --samples validation samples with ckpt-best or the newest
-  checkpoint.
+  checkpoint. Beside the most wrong photos stand their class-activation maps. The reliability chart
+  compares probabilities with accuracy; the expected calibration error is their mean distance over 15
+  ranges of probability, and the temperature is the one of the least loss on these samples.
   
   One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
   host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -408,7 +410,9 @@ Each topic of help, and what is not one.
   in another order are reordered. --init-strict refuses all of this.
   
   --freeze takes regular expressions (RE2). Variables with a match in their names are not trained.
-  Batch norms whose moving averages match normalise with these and keep them.
+  Batch norms whose moving averages match normalise with these and keep them. --layer-decay 0.8 trains
+  them at lower rates instead: each layer (a block of the network, a layer of BERT) at 0.8 times the
+  rate of the one that reads it.
   
   Names that all tensors share (module. of DataParallel, _orig_mod. of torch.compile()) are removed.
   
@@ -575,12 +579,14 @@ Each topic of help, and what is not one.
   
     cnntrain inference RUN PHOTOS/*.jpg --features F.npy --predictions P.csv
   
-  The last line is for other programs: numpy.load("F.npy") has a row for each prediction. The others
-  evaluate the network once for each sample (--feature-views K: K views of each training sample, the
-  first as evaluation reads it, the others augmented), and fit the last layer by multinomial logistic
-  regression on standardised features: the least mean loss plus s / 2 times the sum of
-  squared weightsTIME s is the one with the least loss on the validation split or, without one, on a
-  fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
+  The last line is for other programs: numpy.load("F.npy") has a row for each prediction. --maps DIR
+  keeps the places of an image apart: DIR/maps.npy has a map [H,W] a prediction, the last layer at
+  each place for the predicted class, whose mean is the logit; DIR has them as pictures, too. The
+  first two evaluate the network once for each sample (--feature-views K: K views of each training
+  sample, the first as evaluation reads it, the others augmented), and fit the last layer by
+  multinomial logistic regression on standardised features: the least mean loss plus s / 2 times the
+  sum of squared weightsTIME s is the one with the least loss on the validation split or, without one, on
+  a fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
   printed is of the data on which s was chosen. Photos that cannot be decoded are left out.
   
   The head is saved in ckpt-0, a checkpoint like any other, and the optimiser's state begins anew.
@@ -976,6 +982,7 @@ Each topic of help, and what is not one.
     --warmup-start-learning-rate gradual_warmup_then_dec [train]
     --base-learning-rate Learning rate at the end of the warm-up (default 2e-05) [train, validation, inference, pretrain]
     --lr-schedule  Learning-rate schedule (stepped, cosine, exponential, polynomial_decay_lr, gradual_warmup_then_dec) [train]
+    --layer-decay  Factor of the learning rate from each layer to the one before it (default 1) [train]
     --optimiser    Optimiser (SGD, RMSprop, momentum, LARS, AdamW, LAMB, nesterov) [train, validation, inference]
     --warmup-epochs Length of the linear warm-up of the learning rate (default 5) [train]
     --poly-lr-end-ratio polynomial_decay_lr (default 1e-05) [train]

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -93,6 +94,39 @@ TEST(Scores, ReportsAreSortedByKey) {
               "acc = 0.6\nconfusion = [[1 1 0] [0 1 0] [1 0 1]]\npreds = [0 1 1]\n");
     EXPECT_EQ(predict_results_text(std::vector<std::string>{"neutral", "2.5"}),
               "index\tprediction\n0\tneutral\n1\t2.5\n");
+}
+
+/// Numbers of PyTorch's cross_entropy and L-BFGS on log T, and of the definition of the error in numpy, in float64.
+TEST(Calibration, EqualsPyTorch) {
+    constexpr int kSamples = 400;
+    constexpr int kClasses = 5;
+    std::vector<float> logits;
+    Labels labels;
+    for (int n = 0; n < kSamples; ++n) {
+        for (int c = 0; c < kClasses; ++c)
+            logits.push_back(static_cast<float>(6 * std::sin(0.7 * n + 1.3 * c) + 3 * std::cos(0.11 * n * (c + 1))));
+        const auto best = std::max_element(logits.end() - kClasses, logits.end()) - (logits.end() - kClasses);
+        labels.push_back(n % 3 == 0 ? n * n / 5 % kClasses : static_cast<std::int32_t>(best));
+    }
+    const double temperature = best_temperature(logits, labels);
+    EXPECT_NEAR(temperature, 4.128288078715861, 1e-7);
+    const Calibration before = calibration(logits, labels, 1);
+    EXPECT_NEAR(before.loss, 2.2419167597661693, 1e-9);
+    EXPECT_NEAR(before.error, 0.18906283179621997, 1e-9);
+    const Calibration after = calibration(logits, labels, temperature);
+    EXPECT_NEAR(after.loss, 1.181361389871958, 1e-9);
+    EXPECT_NEAR(after.error, 0.21715009137313293, 1e-6);
+    std::int64_t samples = 0;
+    for (const ConfidenceBin& bin : after.bins)
+        samples += bin.samples;
+    EXPECT_EQ(samples, kSamples);
+}
+
+/// Logits that are always right want no temperature, those that are always wrong any.
+TEST(Calibration, TemperaturesStayInTheirRange) {
+    EXPECT_LT(best_temperature(std::vector<float>{3, 0, 0, 3}, Labels{0, 1}), 0.1);
+    EXPECT_NEAR(best_temperature(std::vector<float>{3, 0, 0, 3}, Labels{1, 0}), 100, 1);
+    EXPECT_EQ(best_temperature(std::vector<float>{1, 1, 1, 1}, Labels{0, 1}), 1);
 }
 
 }  // namespace

@@ -261,6 +261,13 @@ void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const
 /// A JPEG of an image as a network reads it: `image` describes its pixels, [H,W,3] of any type. The least value becomes
 /// black and the greatest white, as pixels are standardised. The longer side is at most `most_side`: pixels are
 /// averaged, never made up.
-std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side);
+/// With `heat`, the picture is grey, and orange where the heat is high.
+struct Heat {
+    std::int64_t height = 0;  // parts of the image, as far as they go
+    std::int64_t width = 0;
+    std::vector<float> values = {};  // any finite numbers: the least has no colour, the greatest has the strongest
+};
+std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side,
+                      const Heat* heat = nullptr);
 
 }  // namespace cnntrain::data

@@ -224,4 +224,9 @@ struct LastLayer {
 /// layer with a bias on features [N,F].
 LastLayer mark_features(graph::Graph& graph, graph::ValueId logits, const std::string& name);
 
+/// Marks the class-activation maps [N,H,W,C] as the output `name` (Zhou et al. 2016): the last layer with its bias at
+/// each place of the [N,H,W,F] whose mean it reads, so that the mean of a map is the class's logit. Error(unsupported)
+/// for other networks.
+void mark_maps(graph::Graph& graph, graph::ValueId logits, const std::string& name);
+
 }  // namespace cnntrain::nn

@@ -13,6 +13,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/run/profile.h"
+#include "cnntrain/run/scores.h"
 
 namespace cnntrain::report {
 
@@ -87,6 +88,7 @@ struct Sample {
     std::vector<std::int64_t> classes;  // the most probable ones
     std::vector<double> probabilities;
     std::string picture = {};               // JPEG in base 64; "": none
+    std::string map = {};                   // the picture with a class-activation map
     std::vector<std::int64_t> tokens = {};  // ids
 
     bool is_wrong() const { return classes.empty() || classes.front() != label; }
@@ -113,6 +115,8 @@ struct Predictions {
     std::vector<std::string> classes;
     std::vector<Sample> rows;
     std::vector<Sequence> sequences;
+    double temperature = 1;                              // of the least loss on these samples
+    std::vector<metrics::Calibration> calibration = {};  // without it, and with it; empty: not known
 };
 
 /// Matrices and kernels of adjacent layers.

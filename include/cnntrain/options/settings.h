@@ -45,6 +45,8 @@ struct MainSettings {
     std::int64_t inference_threads = 1;            // inference: requests in flight
     std::string predictions = {};                  // inference: their file; empty: predictions.csv in the run's folder
     std::string features = {};                     // inference: file for the features of the samples; empty: none
+    std::string maps = {};                         // inference: folder for class-activation maps; empty: none
+    double temperature = 1;                        // inference: by which logits are divided
     double unknown_below = 0;                      // inference: least probability of a class that is believed
     std::int64_t top_classes = 5;                  // inference: number of classes in a prediction
     bool force_recompile = false;                  // inference: ignore an existing compiled model

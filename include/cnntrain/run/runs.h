@@ -114,7 +114,10 @@ int run_profile(const TaskRow& task, const options::ParseResult& arguments, cons
 //   rows        of classifiers, a list for each sample that has a label: name, label, probability of the label's
 //               class, the most probable classes, their probabilities
 //   pictures    of the samples with the least probable labels: row -> JPEG in base 64
-//   texts       the same for texts: row -> ids of the tokens
+//   maps        the same with the class-activation map of the class that they were taken for
+//   temperature, by which logits are divided for the least loss, and `calibration`: two objects, for temperature 1 and
+//               for this one: loss, error (metrics::Calibration), bins (samples, correct, sum of confidences)
+//   texts       as pictures, for texts: row -> ids of the tokens
 //   sequences   of networks that predict words: {tokens, masked: [{at, id, guesses, probabilities}]}
 
 inline constexpr std::string_view kSamplePredictionsFile = "sample_predictions.json";

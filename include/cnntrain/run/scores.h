@@ -51,6 +51,24 @@ struct LabelCounts {
 LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
                          std::size_t classes);
 
+/// Samples whose best class has a probability of about the same height.
+struct ConfidenceBin {
+    std::int64_t samples = 0;
+    std::int64_t correct = 0;
+    double confidence = 0;  // sum of the probabilities
+};
+/// Agreement of a classifier's probabilities with its answers (Guo et al. 2017). Logits divided by a temperature T give
+/// the same answers with other probabilities.
+struct Calibration {
+    double loss = 0;                  // mean cross entropy
+    double error = 0;                 // expected calibration error: mean difference of confidence and accuracy of bins
+    std::vector<ConfidenceBin> bins;  // 15 of equal width; a confidence on a limit is in the lower one
+};
+/// `logits`: [N,C] of samples with valid labels; at least one.
+Calibration calibration(std::span<const float> logits, std::span<const std::int32_t> labels, double temperature);
+/// The T of the least loss, in [1/100, 100].
+double best_temperature(std::span<const float> logits, std::span<const std::int32_t> labels);
+
 /// eval_results.txt: "key = value" lines in alphabetical order; among them `preds`, the predictions in brackets, and
 /// `confusion`, a bracket of predictions for each label, unless there is none.
 std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions,

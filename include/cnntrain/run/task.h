@@ -78,8 +78,8 @@ struct Topic {
 /// The graphs of a task. training: one whole weight update, with everything the options ask for; with_update() in
 /// compile_request.h derives it from a forward graph. Others are forward only: evaluation with the outputs that the
 /// columns of validation and inference read, classes with the output kLogits, [N,C] (tasks that are Classifiers; of
-/// Scorers [N,...]), words with nn::kWordScores (WordPredictors).
-enum class GraphUse : std::uint8_t { training, evaluation, classes, words };
+/// Scorers [N,...]), maps with kMaps, too (Classifiers of images), words with nn::kWordScores (WordPredictors).
+enum class GraphUse : std::uint8_t { training, evaluation, classes, maps, words };
 
 /// The learning rate of a training run.
 struct Rate {
@@ -230,6 +230,7 @@ public:
 
 inline constexpr const char* kLogits = "logits";
 inline constexpr const char* kFeatures = "features";
+inline constexpr const char* kMaps = "maps";  // [N,H,W,C], nn::mark_maps()
 
 class Task {
 public:

@@ -1,8 +1,11 @@
 #include "data/images/preprocess.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -250,7 +253,48 @@ std::vector<std::uint8_t> levels_of(std::span<const float> values) {
 
 }  // namespace
 
-std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side) {
+namespace {
+
+/// The heat between the middles of its parts, at a place from 0 to 1 on both axes.
+float heat_at(const Heat& heat, double y, double x) {
+    const auto near = [](double place, std::int64_t parts) {
+        const double at = std::clamp(place * static_cast<double>(parts) - 0.5, 0.0, static_cast<double>(parts - 1));
+        const auto low = std::min(static_cast<std::int64_t>(at), std::max<std::int64_t>(parts - 2, 0));
+        return std::tuple(low, std::min(low + 1, parts - 1), static_cast<float>(at - static_cast<double>(low)));
+    };
+    const auto [top, bottom, down] = near(y, heat.height);
+    const auto [left, right, across] = near(x, heat.width);
+    const auto value = [&](std::int64_t row, std::int64_t column) {
+        return heat.values[static_cast<std::size_t>(row * heat.width + column)];
+    };
+    return std::lerp(std::lerp(value(top, left), value(top, right), across),
+                     std::lerp(value(bottom, left), value(bottom, right), across), down);
+}
+
+void colour(std::vector<std::uint8_t>& levels, ImageSize size, const Heat& heat) {
+    constexpr std::array<float, kChannels> kOrange = {255, 110, 0};
+    constexpr std::array<float, kChannels> kBrightness = {0.299F, 0.587F, 0.114F};
+    constexpr float kStrongest = 0.7F;
+    const auto [least, most] = std::ranges::minmax(heat.values);
+    const float scale = most > least ? kStrongest / (most - least) : 0;
+    for (std::int64_t y = 0; y < size.height; ++y) {
+        for (std::int64_t x = 0; x < size.width; ++x) {
+            std::uint8_t* const pixel = levels.data() + kChannels * (y * size.width + x);
+            const float share =
+                scale * (heat_at(heat, (static_cast<double>(y) + 0.5) / static_cast<double>(size.height),
+                                 (static_cast<double>(x) + 0.5) / static_cast<double>(size.width)) -
+                         least);
+            const float grey = std::inner_product(kBrightness.begin(), kBrightness.end(), pixel, 0.0F);
+            for (std::size_t c = 0; c < kChannels; ++c)
+                pixel[c] = static_cast<std::uint8_t>(std::lround(std::lerp(grey, kOrange[c], share)));
+        }
+    }
+}
+
+}  // namespace
+
+std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side,
+                      const Heat* heat) {
     const bool is_picture = image.shape.size() == 3 && image.shape[2] == kChannels && image.elements() > 0;
     CNNTRAIN_CHECK(is_picture && pixels.size() == image.bytes(), "a thumbnail needs pixels [H,W,3]");
     HostTensor stored(image);
@@ -263,7 +307,8 @@ std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels
         return std::max<std::int64_t>(1, std::llround(static_cast<double>(length) / shrink));
     };
     const ImageSize to{side(from.height), side(from.width)};
-    const std::vector<std::uint8_t> levels = levels_of(shrunk(wide.as<float>(), from, to));
+    std::vector<std::uint8_t> levels = levels_of(shrunk(wide.as<float>(), from, to));
+    if (heat != nullptr) colour(levels, to, *heat);
     return encode_jpeg(whole_view(levels.data(), to), kQuality);
 }
 

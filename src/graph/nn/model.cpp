@@ -327,14 +327,20 @@ std::string parameter_behind(const graph::Graph& graph, ValueId id, ValueId logi
     return graph.value(id).name;
 }
 
-}  // namespace
-
-LastLayer mark_features(graph::Graph& graph, ValueId logits, const std::string& name) {
+/// The node that makes the logits: a dense layer with a bias.
+graph::Node last_layer(const graph::Graph& graph, ValueId logits) {
     const graph::NodeId producer = graph.value(logits).producer;
     CNNTRAIN_CHECK(producer.valid(), "logits are the result of a node");
     const graph::Node& node = graph.node(producer);
     if (node.kind != OpKind::dense || !node.as<graph::DenseAttrs>().bias)
         refuse(graph, logits, "is no dense layer with a bias");
+    return node;
+}
+
+}  // namespace
+
+LastLayer mark_features(graph::Graph& graph, ValueId logits, const std::string& name) {
+    const graph::Node node = last_layer(graph, logits);
     const ValueId features = node.inputs[0];
     if (graph.desc(features).shape.size() != 2) {
         refuse(graph, logits,
@@ -344,6 +350,28 @@ LastLayer mark_features(graph::Graph& graph, ValueId logits, const std::string& 
                     node.as<graph::DenseAttrs>().transposed};
     graph.mark_output(name, features);
     return layer;
+}
+
+void mark_maps(graph::Graph& graph, ValueId logits, const std::string& name) {
+    const graph::Node layer = last_layer(graph, logits);
+    ValueId mean = layer.inputs[0];
+    const auto is = [&](OpKind kind) { return graph.node(graph.value(mean).producer).kind == kind; };
+    if (is(OpKind::cast)) mean = graph.node(graph.value(mean).producer).inputs[0];
+    if (!is(OpKind::global_average_pool)) refuse(graph, logits, "reads no mean over the places of an image");
+    const ValueId places = graph.node(graph.value(mean).producer).inputs[0];
+    const Shape shape = graph.desc(places).shape;
+    const ValueId rows = graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{shape[0] * shape[1] * shape[2], shape[3]}},
+                                       {places}, "all/maps/rows");
+    const DType type = graph.desc(layer.inputs[0]).dtype;
+    const ValueId typed = graph.desc(rows).dtype == type
+                              ? rows
+                              : graph.add_one(OpKind::cast, graph::CastAttrs{type}, {rows}, "all/maps/cast");
+    const ValueId maps =
+        graph.add_one(OpKind::dense, layer.attrs, {typed, layer.inputs[1], layer.inputs[2]}, "all/maps/logits");
+    graph.mark_output(
+        name,
+        graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{shape[0], shape[1], shape[2], graph.desc(maps).shape[1]}},
+                      {maps}, "all/maps"));
 }
 
 // Networks of other programs that this program does not have, recognised by names of their tensors.

@@ -178,6 +178,13 @@ std::vector<Option> shared_run_options() {
          .main_in = kE,
          .names = Names::path,
          .bind = left_open(to<&Settings::main, &run::MainSettings::features>())},
+        {.flag = "--temperature",
+         .help = "Divide the logits by this number: the answers stay, the probabilities become those that cnntrain "
+                 "report finds to fit the held-out samples.",
+         .range = between(0.01, 100),
+         .commands = kE,
+         .main_in = kE,
+         .bind = to<&Settings::main, &run::MainSettings::temperature>()},
         {.flag = "--unknown-below",
          .help = "Call a sample unknown if its best class has a lower probability.",
          .range = between(0, 1),

@@ -159,6 +159,88 @@ LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const s
     return counts;
 }
 
+namespace {
+
+/// The moments of a sample's logits under its probabilities at an inverse temperature.
+struct Softened {
+    double log_sum = 0;  // of exp(inverse * logit)
+    double mean = 0;
+    double variance = 0;
+};
+
+Softened softened(std::span<const float> logits, double inverse) {
+    const double largest = *std::ranges::max_element(logits);
+    double sum = 0;
+    double first = 0;
+    double second = 0;
+    for (const float logit : logits) {
+        const double above = logit - largest;
+        const double weight = std::exp(inverse * above);
+        sum += weight;
+        first += weight * above;
+        second += weight * above * above;
+    }
+    const double mean = first / sum;
+    return {inverse * largest + std::log(sum), largest + mean, second / sum - mean * mean};
+}
+
+/// Calls use(logits, label) for each sample.
+template <typename Use>
+void for_each_sample(std::span<const float> logits, std::span<const std::int32_t> labels, Use use) {
+    CNNTRAIN_CHECK(!labels.empty() && logits.size() % labels.size() == 0, "each label has a row of logits");
+    const std::size_t classes = logits.size() / labels.size();
+    for (std::size_t n = 0; n < labels.size(); ++n)
+        use(logits.subspan(n * classes, classes), static_cast<std::size_t>(labels[n]));
+}
+
+}  // namespace
+
+Calibration calibration(std::span<const float> logits, std::span<const std::int32_t> labels, double temperature) {
+    constexpr std::size_t kBins = 15;
+    Calibration result{.bins = std::vector<ConfidenceBin>(kBins)};
+    for_each_sample(logits, labels, [&](std::span<const float> own, std::size_t label) {
+        const double log_sum = softened(own, 1 / temperature).log_sum;
+        const auto best = static_cast<std::size_t>(std::ranges::max_element(own) - own.begin());
+        const double confidence = std::exp(own[best] / temperature - log_sum);
+        const double place = std::ceil(confidence * kBins) - 1;
+        ConfidenceBin& bin = result.bins[static_cast<std::size_t>(std::clamp(place, 0.0, kBins - 1.0))];
+        ++bin.samples;
+        bin.correct += best == label ? 1 : 0;
+        bin.confidence += confidence;
+        result.loss += log_sum - own[label] / temperature;
+    });
+    for (const ConfidenceBin& bin : result.bins)
+        result.error += std::abs(bin.confidence - static_cast<double>(bin.correct));
+    result.loss /= static_cast<double>(labels.size());
+    result.error /= static_cast<double>(labels.size());
+    return result;
+}
+
+/// Newton's method on 1/T, in which the loss is convex, within a bracket of its minimum.
+double best_temperature(std::span<const float> logits, std::span<const std::int32_t> labels) {
+    constexpr double kMost = 100;
+    constexpr int kSteps = 60;
+    double low = 1 / kMost;
+    double high = kMost;
+    double inverse = 1;
+    for (int step = 0; step < kSteps; ++step) {
+        double slope = 0;
+        double curvature = 0;
+        for_each_sample(logits, labels, [&](std::span<const float> own, std::size_t label) {
+            const Softened moments = softened(own, inverse);
+            slope += moments.mean - own[label];
+            curvature += moments.variance;
+        });
+        if (slope == 0) break;
+        (slope > 0 ? high : low) = inverse;
+        const double next = inverse - slope / curvature;
+        const double taken = next > low && next < high ? next : std::sqrt(low * high);
+        if (std::abs(taken - inverse) <= 1e-9 * inverse) break;
+        inverse = taken;
+    }
+    return 1 / inverse;
+}
+
 std::string eval_results_text(const std::map<std::string, double>& values, std::span<const std::string> predictions,
                               const Confusion& confusion) {
     std::map<std::string, std::string> lines = {{"preds", in_brackets({predictions.begin(), predictions.end()})}};

@@ -11,6 +11,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/scores.h"
@@ -24,8 +25,13 @@ struct ClassProbability {
     double probability = 0;  // softmax of the logits
 };
 
-/// The `count` most probable classes of one row of logits[N,C], best first, ties by ascending label; at most C.
-std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t row, std::int64_t count);
+/// The `count` most probable classes of one row of logits[N,C] divided by the temperature, best first, ties by
+/// ascending label; at most C.
+std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t row, std::int64_t count,
+                                        double temperature = 1);
+
+/// The class-activation map of a sample's class, from the output kMaps.
+data::Heat map_of_class(const HostTensor& maps, std::int64_t row, std::int64_t label);
 
 /// The text of a class: its name if there are names, else its number. With names, an unknown label (below 0) is "".
 std::string class_text(std::int64_t label, const std::vector<std::string>& names);
@@ -73,16 +79,40 @@ private:
 std::string answers_text(PredictionText::Format format, std::span<const Answered> answers);
 std::string object_of(const Answered& answer);
 
-/// Rows of features as a file of numpy's format (.npy, version 1.0): float32, [N,F].
-class FeatureTable {
+/// Rows of one shape as a file of numpy's format (.npy, version 1.0): float32, [N,...].
+class NumpyRows {
 public:
-    void add(std::span<const float> row);
+    void add(std::span<const float> row, const Shape& shape);
     void save(FileSystem& files, const std::string& path) const;
 
 private:
     std::int64_t rows_ = 0;
-    std::size_t width_ = 0;
+    Shape shape_;
     std::string bytes_;
+};
+
+/// A folder of class-activation maps: 00001-NAME.jpg, the photo as the network sees it with the map of its class in
+/// colour, and maps.npy, the maps of all photos in the order of the predictions.
+class MapFolder {
+public:
+    /// An empty path: no maps are asked for.
+    explicit MapFolder(std::string path) : path_(std::move(path)) {}
+
+    bool is_wanted() const { return !path_.empty(); }
+    const std::string& path() const { return path_; }
+    /// Error(usage) if the folder has files already; with `overwrite`, if these are no maps.
+    void check(const FileSystem& files, bool overwrite) const;
+    /// Makes the folder, and removes the maps in it.
+    void begin(FileSystem& files) const;
+    /// `image`: describes the pixels, [H,W,3].
+    void add(FileSystem& files, const std::string& sample, const data::Heat& map, const TensorDesc& image,
+             std::span<const std::byte> pixels);
+    void finish(FileSystem& files) const;
+
+private:
+    std::string path_;
+    NumpyRows rows_;
+    std::int64_t count_ = 0;
 };
 
 /// The file of an inference's predictions; its path is "" for none.
@@ -92,8 +122,8 @@ struct PredictionsFile {
 };
 /// `logs`: folder of the results; "" for none.
 PredictionsFile predictions_file(const std::string& logs, const options::ParseResult& arguments);
-/// Checks this file and that of --features. Error(usage) if a file is there, which may hold a user's notes, if the
-/// inference reads it, or if its folder is not there.
+/// Checks this file, that of --features and the folder of --maps. Error(usage) if a file is there, which may hold a
+/// user's notes, if the inference reads it, or if its folder is not there.
 void check_predictions_file(const PredictionsFile& table, const options::ParseResult& arguments,
                             const FileSystem& files);
 

@@ -84,8 +84,10 @@ Violation made_images_need_a_published_set(const Resolution& run) {
 
 Violation features_of_one_view(const Resolution& run) {
     const bool flips = image_settings(run.settings()).data.test_time_flip;
-    if (run.settings().main.features.empty() || !flips) return {};
-    return "--features does not work with --test-time-flip, which averages the answers of two photos";
+    const run::MainSettings& wanted = run.settings().main;
+    if ((wanted.features.empty() && wanted.maps.empty()) || !flips) return {};
+    return (wanted.features.empty() ? "--maps" : "--features") +
+           std::string(" does not work with --test-time-flip, which averages the answers of two photos");
 }
 
 /// The option of these two that is on; "" if none is.

@@ -114,11 +114,13 @@ nn::Model evaluation_model(const options::Settings& settings, const backend::Bac
 }  // namespace
 
 graph::Graph evaluation_graph(const options::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits, std::int64_t views) {
+                              const TensorDesc& images, run::GraphUse use, std::int64_t views) {
     nn::Model model = evaluation_model(settings, backend, images, views);
-    if (with_logits) model.graph.mark_output(run::kLogits, model.values.logits);
-    const bool with_features = with_logits && !settings.main.features.empty();
-    if (with_features) nn::mark_features(model.graph, model.values.logits, run::kFeatures);
+    if (use != run::GraphUse::evaluation) {
+        model.graph.mark_output(run::kLogits, model.values.logits);
+        if (!settings.main.features.empty()) nn::mark_features(model.graph, model.values.logits, run::kFeatures);
+    }
+    if (use == run::GraphUse::maps) nn::mark_maps(model.graph, model.values.logits, run::kMaps);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);
 }
 

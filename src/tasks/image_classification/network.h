@@ -42,10 +42,10 @@ graph::Graph training_graph(const options::Settings& settings, const backend::Ba
                             const TensorDesc& images, const std::vector<double>& class_weights = {});
 /// True if validation reports top-5 accuracy: for some data sets, and during training; only with more than 5 classes.
 bool reports_top_5(const options::Settings& settings);
-/// Forward pass with moving averages. With `with_logits`, also has the output run::kLogits. `views`: images of each
-/// sample.
+/// Forward pass with moving averages. `use`: evaluation, classes or maps. `views`: images of each sample.
 graph::Graph evaluation_graph(const options::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits = false, std::int64_t views = 1);
+                              const TensorDesc& images, run::GraphUse use = run::GraphUse::evaluation,
+                              std::int64_t views = 1);
 run::Classifier::Features features_graph(const options::Settings& settings, const backend::Backend& backend,
                                          const TensorDesc& images);
 

@@ -482,6 +482,13 @@ std::vector<Option> evaluation_rows() {
          .numerics = true,
          .bind = left_open(
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_std>())},
+        {.flag = "--maps",
+         .help = "Folder for class-activation maps: where each photo has what makes its class, as pictures and as "
+                 "maps.npy (numpy): float32, a map [H,W] a prediction.",
+         .commands = kE,
+         .main_in = kE,
+         .names = Names::path,
+         .bind = left_open(to<&Settings::main, &run::MainSettings::maps>())},
         {.flag = "--test-time-flip",
          .help = "Validation and inference: use the mean logits of each image and its mirror image.",
          .numerics = true,

@@ -240,8 +240,7 @@ const std::vector<double>& ImageClassification::class_weights() const {
 graph::Graph ImageClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     const TensorDesc& images = data::field_desc(fields, data::kImages);
     if (use == run::GraphUse::training) return training_graph(settings(), backend_, images, class_weights());
-    return evaluation_graph(settings(), backend_, images, /*with_logits=*/use == run::GraphUse::classes,
-                            views_in(fields));
+    return evaluation_graph(settings(), backend_, images, use, views_in(fields));
 }
 
 run::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {

@@ -310,6 +310,23 @@ void add_worst(const Predictions& predictions, Confusion& result) {
                                probability_text(worst.probabilities.front()) + ").");
 }
 
+/// A temperature that changes less is not worth an option. Where all answers are right, the best one is the lowest,
+/// which says nothing.
+void add_calibration(const Predictions& predictions, Confusion& result) {
+    constexpr double kWorthIt = 0.01;
+    if (predictions.calibration.size() != 2) return;
+    const double before = predictions.calibration[0].error;
+    const double after = predictions.calibration[1].error;
+    std::string text = formatted("Its probabilities are %.1f points from its accuracy (expected calibration error)",
+                                 kPercent * before);
+    if (!result.worst.empty() && before - after >= kWorthIt) {
+        text += formatted("; cnntrain inference --temperature %.3g makes that %.1f and the loss %.3f instead of %.3f",
+                          predictions.temperature, kPercent * after, predictions.calibration[1].loss,
+                          predictions.calibration[0].loss);
+    }
+    result.sentences.push_back(text + ".");
+}
+
 /// Adds the results on masked words of a network that predicts them.
 void add_words(const Predictions& predictions, Confusion& result) {
     std::size_t words = 0;
@@ -358,6 +375,7 @@ Confusion judge_confusion(const RunRecord& run) {
         add_pairs(result);
         add_weakest(result);
         add_worst(*run.predictions, result);
+        add_calibration(*run.predictions, result);
         if (result.worst.empty())
             result.sentences.push_back("Nothing: all of " + result.source + " are classified correctly.");
         if (!run.predictions->is_real)

@@ -280,6 +280,7 @@ void add_samples(json& page, const RunRecord& run, const Confusion& confusion) {
                       {"path", brief(sample.name, 300)}};
         if (!sample.picture.empty() && photos.size() < kMost) {
             shown["picture"] = sample.picture;
+            if (!sample.map.empty()) shown["map"] = sample.map;
             photos.push_back(shown);
         } else if (texts.size() < kMost && photos.empty()) {
             for (const std::int64_t id : sample.tokens)
@@ -363,6 +364,27 @@ void add_histograms(json& page, const RunRecord& run) {
     add_histogram(page, "Probability of the true class", "probability", {own});
     if (times.values.size() > 1)
         add_histogram(page, "Duration of a weight update, by log line", "milliseconds", {times});
+}
+
+/// Adds the accuracy of samples whose best class has about the same probability.
+void add_reliability(json& page, const RunRecord& run) {
+    if (!run.predictions || run.predictions->calibration.size() != 2) return;
+    const Predictions& predictions = *run.predictions;
+    json chart = {{"title", "Reliability: accuracy by probability of the predicted class"},
+                  {"unit", " %"},
+                  {"axis", "probability, %"}};
+    add_line(chart, {{0, 100}, {0, 100}}, {{"name", "reliable"}, {"colour", 5}, {"dashed", true}});
+    const std::string names[] = {"as they are", formatted("with temperature %.3g", predictions.temperature)};
+    for (std::size_t i = 0; i < 2; ++i) {
+        Curve curve;
+        for (const metrics::ConfidenceBin& bin : predictions.calibration[i].bins) {
+            if (bin.samples == 0) continue;
+            curve.x.push_back(100 * bin.confidence / static_cast<double>(bin.samples));
+            curve.y.push_back(100 * static_cast<double>(bin.correct) / static_cast<double>(bin.samples));
+        }
+        add_line(chart, curve, {{"name", names[i]}, {"colour", 1 - i}, {"dots", true}});
+    }
+    page["reliability"].push_back(chart);
 }
 
 /// Adds histograms between the 0.1th and the 99.9th percentile.
@@ -493,6 +515,7 @@ json facts_of_page(const Runs& runs, const PageSettings& settings) {
     add_classes(page, confusion);
     add_samples(page, run, confusion);
     add_words(page, run);
+    add_reliability(page, run);
     add_histograms(page, run);
     add_weights(page, run);
     add_pipeline(page, run);

@@ -38,6 +38,14 @@ Sample sample_of(const json& row) {
     return sample;
 }
 
+metrics::Calibration calibration_of(const json& document) {
+    metrics::Calibration result{document.at("loss").get<double>(), document.at("error").get<double>(), {}};
+    for (const json& bin : document.at("bins")) {
+        result.bins.push_back({bin.at(0).get<std::int64_t>(), bin.at(1).get<std::int64_t>(), bin.at(2).get<double>()});
+    }
+    return result;
+}
+
 Sequence sequence_of(const json& document) {
     Sequence sequence;
     sequence.tokens = document.at("tokens").get<Numbers>();
@@ -72,6 +80,11 @@ void add_rows(Predictions& result, const json& document) {
         std::string text = picture.get<std::string>();
         if (is_base64(text)) result.rows.at(std::stoul(row)).picture = std::move(text);
     }
+    const json maps = document.value("maps", json::object());
+    for (const auto& [row, picture] : maps.items()) {
+        std::string text = picture.get<std::string>();
+        if (is_base64(text)) result.rows.at(std::stoul(row)).map = std::move(text);
+    }
     for (const auto& [row, tokens] : document.at("texts").items())
         result.rows.at(std::stoul(row)).tokens = tokens.get<Numbers>();
 }
@@ -87,6 +100,9 @@ Predictions predictions_of(const json& document) {
     result.seen = document.at("seen").get<std::int64_t>();
     result.left_out = document.value("left_out", std::int64_t{0});
     result.classes = document.at("classes").get<std::vector<std::string>>();
+    result.temperature = document.value("temperature", 1.0);
+    for (const json& one : document.value("calibration", json::array()))
+        result.calibration.push_back(calibration_of(one));
     if (document.contains("rows")) add_rows(result, document);
     if (document.contains("sequences")) {
         for (const json& sequence : document.at("sequences"))
