@@ -77,6 +77,8 @@ std::string predictions_json(const std::vector<std::string>& classes, const std:
                                    json::array({"b.jpg", 1, 0.7, json::array({1, 0}), json::array({0.7, 0.3})}),
                                    json::array({"c.jpg", 0, 0.4, json::array({1, 0}), json::array({0.6, 0.4})}),
                                    json::array({"d.jpg", 0, 0.9, json::array({0, 1}), json::array({0.9, 0.1})})});
+    const json calibration = json::parse(R"([{"loss": 1.5, "error": 0.2, "bins": [[0, 0, 0.0], [4, 1, 2.0]]},
+                                             {"loss": 1.2, "error": 0.1, "bins": [[4, 1, 1.2], [0, 0, 0.0]]}])");
     const json document = {{"key", {{"checkpoint", "ckpt-40"}}},
                            {"split", "validation"},
                            {"unit", {"image", "images"}},
@@ -87,6 +89,9 @@ std::string predictions_json(const std::vector<std::string>& classes, const std:
                            {"classes", classes},
                            {"rows", rows},
                            {"pictures", {{"0", "/9j/4AAQSkZJRg=="}}},
+                           {"maps", {{"0", "/9j/4AAQSkZJRg=="}}},
+                           {"temperature", 2.0},
+                           {"calibration", calibration},
                            {"texts", json::object()}};
     return document.dump();
 }

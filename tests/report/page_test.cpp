@@ -126,6 +126,19 @@ TEST(Page, LongCurvesAreMeansOfNeighbours) {
     EXPECT_EQ(line["last"], "2.346");
 }
 
+TEST(Page, HasMapsAndTheReliabilityOfProbabilities) {
+    const json facts = facts_of({full_run()});
+    EXPECT_TRUE(facts["photos"][0].contains("map"));
+    const json& lines = facts["reliability"][0]["lines"];
+    ASSERT_EQ(lines.size(), 3U);
+    EXPECT_EQ(lines[1]["x"], json::parse("[50.0]"));
+    EXPECT_EQ(lines[1]["y"], json::parse("[25.0]"));
+    EXPECT_EQ(lines[2]["x"], json::parse("[30.0]"));
+    EXPECT_EQ(lines[2]["name"], "with temperature 2");
+    EXPECT_THAT(facts["confusions"].dump(), HasSubstr("20.0 points from its accuracy"));
+    EXPECT_THAT(facts["confusions"].dump(), HasSubstr("--temperature 2 makes that 10.0 and the loss 1.200"));
+}
+
 TEST(Page, HasTheWordsOfTexts) {
     const json facts = facts_of({run_of_texts()});
     EXPECT_FALSE(facts.contains("photos"));

@@ -258,15 +258,16 @@ void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const
 
 // Small pictures of samples, for users to look at.
 
+/// Numbers of the parts of an image, to be drawn over it.
+struct Heat {
+    std::int64_t height = 0;  // number of parts
+    std::int64_t width = 0;
+    std::vector<float> values = {};  // finite: the least has no colour, the greatest has the strongest
+};
+
 /// A JPEG of an image as a network reads it: `image` describes its pixels, [H,W,3] of any type. The least value becomes
 /// black and the greatest white, as pixels are standardised. The longer side is at most `most_side`: pixels are
-/// averaged, never made up.
-/// With `heat`, the picture is grey, and orange where the heat is high.
-struct Heat {
-    std::int64_t height = 0;  // parts of the image, as far as they go
-    std::int64_t width = 0;
-    std::vector<float> values = {};  // any finite numbers: the least has no colour, the greatest has the strongest
-};
+/// averaged, never made up. With `heat`, the picture is grey, and orange where that is high.
 std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side,
                       const Heat* heat = nullptr);
 
