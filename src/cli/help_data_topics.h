@@ -92,6 +92,14 @@ Batch norms whose moving averages match normalise with these and keep them. --la
 them at lower rates instead: each layer (a block of the network, a layer of BERT) at 0.8 times the
 rate of the one that reads it.
 
+A larger network can teach a smaller one with the same classes: --teacher RUN, a run or a file of
+weights, answers for each training image as the network sees it, with augmentation. --distill A,T
+weighs its answers: the loss is (1 - A) times the usual one plus A T^2 times the divergence of the
+network's probabilities from the teacher's, with all logits divided by T. The printed loss is the
+usual one.
+
+  cnntrain train --data-dir DIR --model-size 8 --teacher RUN_OF_20 --distill 0.5,4
+
 Names that all tensors share (module. of DataParallel, _orig_mod. of torch.compile()) are removed.
 
 Refused, with the name of a tensor: other networks (ConvNeXt, ViT, MobileNet), squeeze-excite in a

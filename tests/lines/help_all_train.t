@@ -123,6 +123,11 @@ All options of training, validation, inference and restore.
     --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
                                   of training images), numbers w0,w1,..., or a file with a weight or
                                   CLASS,WEIGHT a line. (default none)
+    --teacher PATH                Run or file of weights of a network with the same classes, usually a
+                                  larger one, whose answers the training learns, too.
+    --distill X ...               A,T: the loss is 1 - A times the usual one and A times T^2 times the
+                                  divergence of the network's probabilities from the teacher's, both
+                                  at temperature T; without it, 0.5,4.
     --padding NAME                Padding of convolutions and pools with a stride: TensorFlow's SAME,
                                   or symmetric as in PyTorch. Without it, that of the weights of
                                   --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.

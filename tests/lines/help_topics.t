@@ -414,6 +414,14 @@ Each topic of help, and what is not one.
   them at lower rates instead: each layer (a block of the network, a layer of BERT) at 0.8 times the
   rate of the one that reads it.
   
+  A larger network can teach a smaller one with the same classes: --teacher RUN, a run or a file of
+  weights, answers for each training image as the network sees it, with augmentation. --distill A,T
+  weighs its answers: the loss is (1 - A) times the usual one plus A T^2 times the divergence of the
+  network's probabilities from the teacher's, with all logits divided by T. The printed loss is the
+  usual one.
+  
+    cnntrain train --data-dir DIR --model-size 8 --teacher RUN_OF_20 --distill 0.5,4
+  
   Names that all tensors share (module. of DataParallel, _orig_mod. of torch.compile()) are removed.
   
   Refused, with the name of a tensor: other networks (ConvNeXt, ViT, MobileNet), squeeze-excite in a
@@ -963,6 +971,7 @@ Each topic of help, and what is not one.
   $ cnntrain help augment
   Topics, for cnntrain help TOPIC:
     preparation    sizes, crops and augmentation of images, weights of classes
+    weights        starting from the weights of torchvision, timm, Keras or an earlier run
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
   Options:
     --rand-augment N,M: apply N random operations of RandAugment with magnitude M [train, validation, inference]

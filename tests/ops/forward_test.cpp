@@ -316,6 +316,18 @@ TEST(Forward, SoftmaxCrossEntropy) {
                   {-2, 2, 4, -4, 0, 0, 0, 0});
 }
 
+/// Numbers of PyTorch's kl_div in float64.
+TEST(Forward, Distillation) {
+    const RefTensor logits = tensor({3, 3}, {1, 2, -1, 0.5, 0, 3, 9, 0, 0});
+    const RefTensor labels = tensor({3}, {0, 2, -1}, DType::i32);
+    const RefTensor teacher = tensor({3, 3}, {3, 0, 1, -1, 2, 0, 0, 0, 9});
+    const graph::DistillationAttrs attrs{2};
+    expect_values(run(OpKind::distillation, attrs, {logits, labels, teacher})[0], {}, {3.9331389098709177});
+    expect_values(run(OpKind::distillation_grad, attrs, {logits, labels, teacher, tensor({}, {1})})[0], {3, 3},
+                  {-0.5940655175753419, 0.8126100082001824, -0.21854449062484044, 0.09907954656368578,
+                   -0.9614553391111349, 0.862375792547449, 0, 0, 0});
+}
+
 TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
     const RefTensor logits = tensor({1, 2}, {1e4, -1e4});
     const auto results =

@@ -60,6 +60,25 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
     loss("one_share", 5, 10, {0}, 0.1, 0, 9);
 }
 
+void add_distillation_cases(std::vector<OpCase>& cases, DType type) {
+    const auto loss = [&](const char* name, std::int64_t samples, std::int64_t classes, double temperature,
+                          double lowest_label) {
+        cases.push_back(
+            {.name = std::string("distillation/") + name,
+             .kind = OpKind::distillation,
+             .attrs = graph::DistillationAttrs{temperature},
+             .inputs =
+                 {{"logits", {type, {samples, classes}}, -4, 4},
+                  labels(samples, lowest_label, static_cast<double>(classes) - 1),
+                  {.name = "teacher", .desc = {DType::f32, {samples, classes}}, .low = -6, .high = 6, .fed = true}},
+             .tolerance = tolerance_of(type)});
+    };
+    loss("t1", 16, 10, 1, 0);
+    loss("t4", 9, 10, 4, 0);
+    loss("padded_samples", 24, 3, 2, -1);
+    loss("c1000", 3, 1000, 2.5, 0);
+}
+
 void add_weighted_mixing_cases(std::vector<OpCase>& cases, DType type) {
     const auto loss = [&](const char* name, std::int64_t samples, const std::vector<std::int64_t>& distances,
                           double smoothing, double low) {

@@ -71,6 +71,11 @@ std::vector<OpCase> make_cases() {
     OpCase loss{.name = "scale/loss", .kind = OpKind::scale, .attrs = graph::ScaleAttrs{0.5}, .inputs = {}};
     loss.inputs = {{"x", {DType::f32, {}}, 0.5, 2}};
     add_typed({loss}, DType::f32);
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_distillation_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 

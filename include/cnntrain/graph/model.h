@@ -15,14 +15,16 @@
 
 namespace cnntrain::nn {
 
-inline constexpr std::string_view kImages = "images";               // input [N,H,W,3]
-inline constexpr std::string_view kLabels = "labels";               // input i32[N]; -1 marks padding
-inline constexpr std::string_view kMixup = "mixup";                 // input f32[N]: share of the sample's own image
-inline constexpr std::string_view kCutmixBox = "cutmix_box";        // input i32[4]
-inline constexpr std::string_view kTargetShares = "target_shares";  // input f32[N,P]
-inline constexpr std::string_view kLoss = "loss";                   // output f32[]: sum over the samples
-inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
-inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f32[], on request: sum over the samples
+inline constexpr std::string_view kImages = "images";                 // input [N,H,W,3]
+inline constexpr std::string_view kLabels = "labels";                 // input i32[N]; -1 marks padding
+inline constexpr std::string_view kMixup = "mixup";                   // input f32[N]: share of the sample's own image
+inline constexpr std::string_view kCutmixBox = "cutmix_box";          // input i32[4]
+inline constexpr std::string_view kTargetShares = "target_shares";    // input f32[N,P]
+inline constexpr std::string_view kTeacherLogits = "teacher_logits";  // input f32[N,C]
+inline constexpr std::string_view kTeacherLoss = "teacher_loss";      // output f32[]: sum over the samples
+inline constexpr std::string_view kLoss = "loss";                     // output f32[]: sum over the samples
+inline constexpr std::string_view kCorrect = "correct";               // output f32[]: sum over the samples
+inline constexpr std::string_view kCorrectTop5 = "correct_top5";      // output f32[], on request: sum over the samples
 
 /// The sizes of a family in one form, smallest first.
 std::vector<std::string> model_sizes(Family family, NetworkForm form);
@@ -45,6 +47,7 @@ struct BuildRequest {
     double label_smoothing = 0;
     std::vector<double> class_weights = {};  // of the loss, in training (SoftmaxAttrs in graph/op.h); empty: all 1
     MixingSettings mixing;                   // in training
+    double teacher_temperature = 0;          // in training: adds kTeacherLogits and kTeacherLoss; 0: none
     std::vector<std::string> splits;         // in network order; stage k (from 0) begins at splits[k - 1]
     bool counts_top_5 = false;               // evaluation: adds the output kCorrectTop5; needs at least 6 classes
 };

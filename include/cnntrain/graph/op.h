@@ -79,6 +79,8 @@ enum class OpKind : std::uint8_t {
     mix_images,
     mixed_cross_entropy,
     mixed_cross_entropy_grad,
+    distillation,
+    distillation_grad,
     update,
     scaled_update,
     gradient_factor,
@@ -401,6 +403,15 @@ struct MixedTargetsAttrs {
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
+/// distillation (Hinton et al. 2015): logits[N,C], labels i32[N], teacher's logits f32[N,C] -> loss f32[], the sum over
+/// samples whose label is in 0..C-1 of T^2 * KL(p || q), with p and q the softmax of the teacher's logits / T and of
+/// logits / T. The teacher has no gradient.
+/// distillation_grad: logits, labels, teacher's logits, dloss f32[] -> dlogits = dloss * T * (q - p).
+struct DistillationAttrs {
+    double temperature = 1;
+    bool operator==(const DistillationAttrs&) const = default;
+};
+
 /// Update ops (update, scaled_update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
@@ -423,8 +434,8 @@ using Attrs = std::variant<NoAttrs, ConstantAttrs, ScaleAttrs, CastAttrs, Activa
                            ConvAttrs, PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs,
                            StandardiseAttrs, ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs,
                            DenseAttrs, EmbeddingAttrs, GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs,
-                           AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs, MixedTargetsAttrs, UpdateAttrs,
-                           GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
+                           AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs, MixedTargetsAttrs,
+                           DistillationAttrs, UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

@@ -146,6 +146,13 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     x = mean_of_views(graph, x, views);
     const std::vector<double> class_weights = mode == Mode::training ? request.class_weights : std::vector<double>();
     const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, class_weights, mixing);
+    if (mode == Mode::training && request.teacher_temperature > 0) {
+        const ValueId teacher =
+            graph.add_input(std::string(kTeacherLogits), {DType::f32, {samples, graph.desc(x).shape[1]}});
+        graph.mark_output(std::string(kTeacherLoss),
+                          graph.add_one(OpKind::distillation, graph::DistillationAttrs{request.teacher_temperature},
+                                        {x, labels, teacher}, "all/teacher_loss"));
+    }
     graph.mark_output(std::string(kLoss), sums[0]);
     graph.mark_output(std::string(kCorrect), sums[1]);
     if (mode == Mode::evaluation && request.counts_top_5) {

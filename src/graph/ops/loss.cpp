@@ -341,6 +341,74 @@ void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs o
         value *= scale;
 }
 
+// ---- distillation ----
+
+using graph::DistillationAttrs;
+
+void expect_teacher(const Attrs& attrs, Descs inputs) {
+    expect_logits_and_labels(graph::SoftmaxAttrs{}, inputs);
+    expect_same(inputs[2], {DType::f32, inputs[0].shape}, "the teacher's logits and f32[N,C]");
+    const double temperature = std::get<DistillationAttrs>(attrs).temperature;
+    if (!std::isfinite(temperature) || temperature <= 0) reject("the temperature must be positive");
+}
+
+std::vector<TensorDesc> infer_distillation(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 3);
+    expect_teacher(attrs, inputs);
+    return {{DType::f32, {}}};
+}
+
+void distillation_gradient(GradContext& context) {
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.grad_output(0)};
+    context.set_grad(0, context.add_one(OpKind::distillation_grad, context.attrs(), inputs, "grad"));
+}
+
+std::vector<TensorDesc> infer_distillation_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 4);
+    expect_teacher(attrs, inputs);
+    expect_same(inputs[3], {DType::f32, {}}, "dloss and f32[]");
+    return {inputs[0]};
+}
+
+/// log(softmax(logits / temperature)).
+std::vector<double> softened(std::span<const double> logits, double temperature) {
+    const double largest = *std::ranges::max_element(logits);
+    double sum = 0;
+    for (const double logit : logits)
+        sum += std::exp((logit - largest) / temperature);
+    std::vector<double> result;
+    for (const double logit : logits)
+        result.push_back((logit - largest) / temperature - std::log(sum));
+    return result;
+}
+
+void evaluate_distillation(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const double temperature = std::get<DistillationAttrs>(attrs).temperature;
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t first) {
+        const std::size_t classes = sample.logits.size();
+        const std::vector<double> own = softened(sample.logits, temperature);
+        const std::vector<double> taught = softened(std::span(inputs[2]->values).subspan(first, classes), temperature);
+        for (std::size_t c = 0; c < classes; ++c)
+            outputs[0].values[0] += temperature * temperature * std::exp(taught[c]) * (taught[c] - own[c]);
+    });
+}
+
+void evaluate_distillation_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const double temperature = std::get<DistillationAttrs>(attrs).temperature;
+    const double factor = inputs[3]->values[0] * temperature;
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t first) {
+        const std::size_t classes = sample.logits.size();
+        const std::vector<double> own = softened(sample.logits, temperature);
+        const std::vector<double> taught = softened(std::span(inputs[2]->values).subspan(first, classes), temperature);
+        for (std::size_t c = 0; c < classes; ++c)
+            outputs[0].values[first + c] = factor * (std::exp(own[c]) - std::exp(taught[c]));
+    });
+}
+
+void describe_distillation(const Attrs& attrs, AttrText& text) {
+    text.item("temperature", std::get<DistillationAttrs>(attrs).temperature);
+}
+
 /// The mean over samples with weights of classes divides by a sum over the batch.
 bool is_unweighted(const Attrs& attrs) {
     return std::get<SoftmaxAttrs>(attrs).class_weights.empty();
@@ -406,6 +474,21 @@ std::vector<OpDef> loss_ops() {
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss_grad,
          .describe = describe_mixed_targets},
+        {.kind = OpKind::distillation,
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_distillation,
+         .gradient = distillation_gradient,
+         .flops = flops_per_input<12>,
+         .evaluate = evaluate_distillation,
+         .describe = describe_distillation,
+         .by_sample = always},
+        {.kind = OpKind::distillation_grad,
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_distillation_grad,
+         .flops = flops_per_input<12>,
+         .evaluate = evaluate_distillation_grad,
+         .describe = describe_distillation},
     };
 }
 

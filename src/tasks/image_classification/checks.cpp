@@ -90,6 +90,19 @@ Violation features_of_one_view(const Resolution& run) {
            std::string(" does not work with --test-time-flip, which averages the answers of two photos");
 }
 
+Violation teaching(const Resolution& run) {
+    const ImageSettings& own = image_settings(run.settings());
+    const std::vector<double>& how = own.distill;
+    if (!how.empty() && (how.size() != 2 || how[0] > 1 || how[1] <= 0))
+        return "--distill needs two numbers A,T: a share from 0 to 1, and a temperature above 0";
+    if (own.teacher.empty()) return {};
+    if (data::effective_mixing(own.data).any()) {
+        return "--teacher does not work with --mixup-alpha and --cutmix-lambda, which mix images after it has seen "
+               "them";
+    }
+    return run.settings().head.solves() ? "--teacher does not work with --head-only and --head-first" : Violation();
+}
+
 /// The option of these two that is on; "" if none is.
 std::string copies_or_proxies(const Resolution& run) {
     if (run.settings().optimiser.fp32_weight_copy) return "--offload-fp32-weight-copy";
@@ -235,6 +248,7 @@ const std::vector<Rule> kImageRules = {
     {kTVE, data_folder},
     {kE, photos_or_folder},
     {kT, mixing_needs_pairs},
+    {kT, teaching},
     {kT, cutmix_share},
     {kTVE, channel_constants},
     {kT, crop_area},

@@ -92,10 +92,16 @@ graph::Graph training_graph(const options::Settings& settings, const backend::Ba
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
     request.model.frozen = settings.optimiser.freeze;
     request.model.norm_replicas = run::placement(settings, backend).samples / batch_plan(settings).micro_batch;
+    const bool is_taught = !image_settings(settings).teacher.empty();
+    const Distillation how = distillation(image_settings(settings));
+    if (is_taught) request.teacher_temperature = how.temperature;
     nn::Model model = nn::build_training(request, ops::op_table());
     run::warn_of_idle_filters(model.graph, settings.device);
+    const auto samples = static_cast<double>(run::placement(settings, backend).samples);
+    std::vector<run::LossTerm> terms = {{nn::kLoss, samples}};
+    if (is_taught) terms = {{nn::kLoss, samples / (1 - how.share)}, {nn::kTeacherLoss, samples / how.share}};
     graph::Graph graph =
-        run::with_update(std::move(model.graph), nn::kLoss, settings, backend, image_settings(settings).model.bn_decay);
+        run::with_update(std::move(model.graph), terms, settings, backend, image_settings(settings).model.bn_decay);
     if (settings.training.pipeline || !image_settings(settings).norm_recomputation) return graph;
     return graph::apply_rewrites(std::move(graph), backend.rewrites().one_stage);
 }

@@ -535,6 +535,21 @@ std::vector<Option> training_rows() {
          .acts = {.in = kT, .on = kFiles},
          .numerics = true,
          .bind = to<&ImageSettings::class_weights>()},
+        {.flag = "--teacher",
+         .help = "Run or file of weights of a network with the same classes, usually a larger one, whose answers the "
+                 "training learns, too.",
+         .commands = kT,
+         .numerics = true,
+         .names = Names::path,
+         .bind = left_open(to<&ImageSettings::teacher>())},
+        {.flag = "--distill",
+         .help = "A,T: the loss is 1 - A times the usual one and A times T^2 times the divergence of the network's "
+                 "probabilities from the teacher's, both at temperature T; without it, 0.5,4.",
+         .range = between(0, 100),
+         .commands = kT,
+         .acts = {.needs = {{"teacher"}}},
+         .numerics = true,
+         .bind = left_open(to<&ImageSettings::distill>())},
     };
 }
 

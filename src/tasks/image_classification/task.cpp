@@ -17,6 +17,7 @@
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
+#include "tasks/image_classification/teacher.h"
 
 namespace cnntrain::tasks {
 namespace {
@@ -174,7 +175,9 @@ void ImageClassification::check_classes() const {
 
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
     check_classes();
-    return std::make_unique<data::InputData>(data_settings(settings(), backend_, seed_), split);
+    auto samples = std::make_unique<data::InputData>(data_settings(settings(), backend_, seed_), split);
+    if (own().teacher.empty() || split != data::Split::train) return samples;
+    return taught(std::move(samples), settings(), class_names(), backend_);
 }
 
 std::int64_t ImageClassification::published(data::Split split) const {
@@ -265,7 +268,11 @@ std::vector<Topic> ImageClassification::dry_run_topics(options::Command command)
 }
 
 std::vector<data::Field> ImageClassification::batch_fields(data::Split split, std::int64_t samples) const {
-    return data::batch_fields(data_settings_without_folder(settings(), backend_, seed_), split, samples);
+    std::vector<data::Field> fields =
+        data::batch_fields(data_settings_without_folder(settings(), backend_, seed_), split, samples);
+    if (!own().teacher.empty() && split == data::Split::train)
+        fields.push_back(teacher_field(samples, network_settings(settings()).classes));
+    return fields;
 }
 
 /// One batch of made data; a ring of real data, whose small sets are held whole.

@@ -372,6 +372,15 @@ template <typename T> LossSums mixed_cross_entropy(std::int64_t samples, std::in
 template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
                                                     const MixedTargets& targets, float dloss, T* dlogits);
 
+/// DistillationAttrs: the sum over samples. A row with a non-finite logit, of either network, makes it NaN.
+template <typename T> float distillation(std::int64_t samples, std::int64_t classes, const T* logits,
+                                         const std::int32_t* labels, const float* teacher, double temperature,
+                                         std::span<float> scratch);
+/// dlogits may be logits.
+template <typename T> void distillation_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                             const std::int32_t* labels, const float* teacher, double temperature,
+                                             float dloss, T* dlogits);
+
 /// The same with weights of the classes (weighted_loss.cpp), also for samples that are not mixed: distances {0}.
 template <typename T> LossSums weighted_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
                                                       const MixedTargets& targets,

@@ -396,6 +396,87 @@ template void mixed_cross_entropy_grad(std::int64_t, std::int64_t, const float*,
 template void mixed_cross_entropy_grad(std::int64_t, std::int64_t, const BFloat16*, const MixedTargets&, float,
                                        BFloat16*);
 
+namespace {
+
+/// The softmax of a row divided by a temperature.
+struct Softened {
+    double largest = -std::numeric_limits<double>::infinity();  // of the row
+    double sum = 0;                                             // of exp((z - largest) / temperature)
+    double temperature = 1;
+
+    double log_probability(double logit) const { return (logit - largest) / temperature - std::log(sum); }
+    double probability(double logit) const { return std::exp((logit - largest) / temperature) / sum; }
+};
+
+template <typename T> Softened softened(std::int64_t classes, const T* row, double temperature) {
+    Softened result{.temperature = temperature};
+    for (std::int64_t c = 0; c < classes; ++c)
+        result.largest = std::max(result.largest, static_cast<double>(widen(row[c])));
+    for (std::int64_t c = 0; c < classes; ++c)
+        result.sum += std::exp((static_cast<double>(widen(row[c])) - result.largest) / temperature);
+    return result;
+}
+
+}  // namespace
+
+template <typename T> float distillation(std::int64_t samples, std::int64_t classes, const T* logits,
+                                         const std::int32_t* labels, const float* teacher, double temperature,
+                                         std::span<float> scratch) {
+    CNNTRAIN_CHECK(static_cast<std::int64_t>(scratch.size()) >= softmax_scratch_floats(samples),
+                   "scratch is smaller than softmax_scratch_floats");
+    float* losses = scratch.data();
+    parallel_tasks(samples, [&](std::int64_t n) {
+        losses[n] = 0;
+        if (!counts(labels[n], classes)) return;
+        const T* row = logits + n * classes;
+        const float* taught_row = teacher + n * classes;
+        const Softened own = softened(classes, row, temperature);
+        const Softened taught = softened(classes, taught_row, temperature);
+        double loss = 0;
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const auto logit = static_cast<double>(taught_row[c]);
+            loss += taught.probability(logit) *
+                    (taught.log_probability(logit) - own.log_probability(static_cast<double>(widen(row[c]))));
+        }
+        losses[n] = static_cast<float>(temperature * temperature * loss);
+    });
+    double sum = 0;
+    for (std::int64_t n = 0; n < samples; ++n)
+        sum += static_cast<double>(losses[n]);
+    return static_cast<float>(sum);
+}
+
+template <typename T> void distillation_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                             const std::int32_t* labels, const float* teacher, double temperature,
+                                             float dloss, T* dlogits) {
+    const double factor = static_cast<double>(dloss) * temperature;
+    parallel_tasks(samples, [&](std::int64_t n) {
+        const T* row = logits + n * classes;
+        T* to = dlogits + n * classes;
+        if (!counts(labels[n], classes)) {
+            std::fill_n(to, classes, T{});
+            return;
+        }
+        const float* taught_row = teacher + n * classes;
+        const Softened own = softened(classes, row, temperature);
+        const Softened taught = softened(classes, taught_row, temperature);
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const double apart = own.probability(static_cast<double>(widen(row[c]))) -
+                                 taught.probability(static_cast<double>(taught_row[c]));
+            narrow(static_cast<float>(factor * apart), to + c);
+        }
+    });
+}
+
+template float distillation(std::int64_t, std::int64_t, const float*, const std::int32_t*, const float*, double,
+                            std::span<float>);
+template float distillation(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, const float*, double,
+                            std::span<float>);
+template void distillation_grad(std::int64_t, std::int64_t, const float*, const std::int32_t*, const float*, double,
+                                float, float*);
+template void distillation_grad(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, const float*, double,
+                                float, BFloat16*);
+
 template LossSums softmax_cross_entropy(std::int64_t, std::int64_t, const float*, const std::int32_t*, double,
                                         std::span<float>);
 template LossSums softmax_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*, double,

@@ -220,6 +220,46 @@ void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
     });
 }
 
+using graph::DistillationAttrs;
+
+void lower_distillation(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const ValueId output = lower.node.outputs[0];
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed teacher = lower.values.operand(inputs[2]);
+    const Placed loss = lower.values.define(output, row_major(lower.graph.desc(output)));
+    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
+    const double temperature = lower.node.as<DistillationAttrs>().temperature;
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {logits, labels, teacher}, {loss},
+                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+                            *loss.as<float>() =
+                                distillation(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                             teacher.as<float>(), temperature, scratch());
+                        });
+    });
+}
+
+void lower_distillation_grad(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed teacher = lower.values.operand(inputs[2]);
+    const Placed dloss = lower.values.operand(inputs[3]);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
+    const double temperature = lower.node.as<DistillationAttrs>().temperature;
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {logits, labels, teacher, dloss}, {result},
+                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+                            distillation_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                              teacher.as<float>(), temperature, *dloss.as<float>(), result.as<T>());
+                        });
+    });
+}
+
 }  // namespace
 
 std::span<const LoweringEntry> loss_lowerings() {
@@ -227,6 +267,8 @@ std::span<const LoweringEntry> loss_lowerings() {
         {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
         {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
         {graph::OpKind::top_k_correct, lower_top_k_correct},
+        {graph::OpKind::distillation, lower_distillation},
+        {graph::OpKind::distillation_grad, lower_distillation_grad},
         {graph::OpKind::mix_images, lower_mix_images},
         {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},

@@ -231,6 +231,37 @@ void lower_softmax_cross_entropy_grad(const NodeContext& node) {
                                           target_rule(node), node.input(2)));
 }
 
+/// log(softmax(logits / temperature)), FLOAT [N][C].
+poplar::Tensor softened(const NodeContext& node, const poplar::Tensor& logits) {
+    const auto inverse = static_cast<float>(1 / node.attrs<graph::DistillationAttrs>().temperature);
+    poplar::Tensor divided =
+        popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * inverse, {logits}, node.program, node.debug());
+    popnn::logSoftmaxInPlace(node.device, divided, node.program, node.debug());
+    return divided;
+}
+
+void lower_distillation(const NodeContext& node) {
+    const double temperature = node.attrs<graph::DistillationAttrs>().temperature;
+    const auto factor = static_cast<float>(temperature * temperature);
+    const auto divergence = factor * pe::Exp(pe::_2) * (pe::_2 - pe::_1);
+    const auto counted = pe::Select(divergence, pe::Const(0.0F), in_range(pe::_3, node.input(0).dim(1)));
+    node.set_output(
+        0,
+        total(node, popops::map(node.device, counted,
+                                {softened(node, node.input(0)), softened(node, node.input(2)), column(node.input(1))},
+                                node.program, node.debug())));
+}
+
+void lower_distillation_grad(const NodeContext& node) {
+    const auto factor = static_cast<float>(node.attrs<graph::DistillationAttrs>().temperature);
+    const auto apart = factor * pe::_4 * (pe::Exp(pe::_1) - pe::Exp(pe::_2));
+    const auto counted = pe::Select(apart, pe::Const(0.0F), in_range(pe::_3, node.input(0).dim(1)));
+    node.set_output(0, popops::map(node.device, pe::Cast(counted, node.input(0).elementType()),
+                                   {softened(node, node.input(0)), softened(node, node.input(2)), column(node.input(1)),
+                                    node.input(3)},
+                                   node.program, node.debug()));
+}
+
 void lower_top_k_correct(const NodeContext& node) {
     const auto k = static_cast<std::size_t>(node.attrs<graph::TopKAttrs>().k);
     node.set_output(0, count_correct(node, node.input(0), node.input(1), k));
@@ -312,6 +343,8 @@ std::span<const LoweringEntry> loss_lowerings() {
         {OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
         {OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
         {OpKind::top_k_correct, lower_top_k_correct},
+        {OpKind::distillation, lower_distillation},
+        {OpKind::distillation_grad, lower_distillation_grad},
         {OpKind::mix_images, lower_mix_images},
         {OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
