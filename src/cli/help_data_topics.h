@@ -206,14 +206,15 @@ are enough to tell new classes apart, without training the network:
   cnntrain inference RUN PHOTOS/*.jpg --features F.npy --predictions P.csv
 
 The last line is for other programs: numpy.load("F.npy") has a row for each prediction. --maps DIR
-keeps the places of an image apart: DIR/maps.npy has a map [H,W] a prediction, the last layer at
-each place for the predicted class, whose mean is the logit; DIR has them as pictures, too. The
-first two evaluate the network once for each sample (--feature-views K: K views of each training
-sample, the first as evaluation reads it, the others augmented), and fit the last layer by
-multinomial logistic regression on standardised features: the least mean loss plus s / 2 times the
-sum of squared weights. s is the one with the least loss on the validation split or, without one, on
-a fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
-printed is of the data on which s was chosen. Photos that cannot be decoded are left out.
+keeps the places of an image apart. DIR/maps.npy has a map [H,W] for each prediction: the output of
+the last layer at each place, for the predicted class. The mean of a map is the logit. DIR has the
+maps as pictures, too. The first two lines evaluate the network once for each sample
+(--feature-views K: K views of each training sample, the first as evaluation reads it, the others
+augmented), and fit the last layer by multinomial logistic regression on standardised features: the
+least mean loss plus s / 2 times the sum of squared weights. s is the one with the least loss on the
+validation split or, without one, on a fifth of the training samples; --head-strength gives it. The
+accuracy on held-out samples that is printed is of the data on which s was chosen. Photos that
+cannot be decoded are left out.
 
 The head is saved in ckpt-0, a checkpoint like any other, and the optimiser's state begins anew.
 `cnntrain restore --restore-path RUN` trains the whole network after --head-only. Classes without

@@ -89,8 +89,14 @@ TEST_F(Teacher, ErrorsSayWhatDoesNotFit) {
     ASSERT_EQ(run("dataset photos --output-dir " + at("photos")).exit_code, 0);
     expect_error("train --data-dir " + at("photos") + " --image-size 32 --no-logs --teacher " + at("teacher"),
                  ErrorKind::data, {"--teacher", "classes"});
+    const std::string photos = "train --data-dir " + at("photos") + " --image-size 32 --model-size 18 --iterations 1 ";
+    ASSERT_EQ(run(photos + "--no-validation --logs-path " + at("of_photos")).exit_code, 0);
+    expect_error(
+        photos + "--no-logs --normalise-mean 0.5,0.5,0.5 --normalise-std 0.5,0.5,0.5 --teacher " + at("of_photos"),
+        ErrorKind::usage, {"--teacher", "normalisation"});
+    EXPECT_EQ(run(photos + "--no-validation --no-logs --teacher " + at("of_photos")).exit_code, 0);
     const Outcome idle = train("--iterations 1 --no-logs --distill 0.5,2");
-    EXPECT_THAT(idle.text, HasSubstr("--distill"));
+    EXPECT_THAT(idle.text, HasSubstr("--distill changes nothing"));
 }
 
 TEST_F(Teacher, ADryRunNeedsNoMoreThanTheTeacher) {

@@ -1080,9 +1080,9 @@ All options of training, validation, inference and restore.
                                   says. (also --normalize-mean)
     --normalise-std X ...         Photos: deviations of R, G and B, by which the difference from the
                                   mean is divided. (also --normalize-std)
-    --maps PATH                   Folder for class-activation maps: where each photo has what makes
-                                  its class, as pictures and as maps.npy (numpy): float32, a map [H,W]
-                                  a prediction.
+    --maps PATH                   Folder for class-activation maps, which show the places of a photo
+                                  that speak for its class: pictures, and maps.npy (numpy), float32,
+                                  with a map [H,W] for each prediction.
     --test-time-flip              Validation and inference: use the mean logits of each image and its
                                   mirror image.
     --crop-area X ...             MIN,MAX: share of a training photo's area that its random crop

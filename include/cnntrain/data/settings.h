@@ -262,7 +262,7 @@ void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const
 struct Heat {
     std::int64_t height = 0;  // number of parts
     std::int64_t width = 0;
-    std::vector<float> values = {};  // finite: the least has no colour, the greatest has the strongest
+    std::vector<float> values = {};  // the least has no colour, the greatest has the strongest
 };
 
 /// A JPEG of an image as a network reads it: `image` describes its pixels, [H,W,3] of any type. The least value becomes

@@ -51,7 +51,7 @@ struct LabelCounts {
 LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
                          std::size_t classes);
 
-/// Samples whose best class has a probability of about the same height.
+/// Samples whose best classes have about the same probability.
 struct ConfidenceBin {
     std::int64_t samples = 0;
     std::int64_t correct = 0;

@@ -280,10 +280,11 @@ void colour(std::vector<std::uint8_t>& levels, ImageSize size, const Heat& heat)
     for (std::int64_t y = 0; y < size.height; ++y) {
         for (std::int64_t x = 0; x < size.width; ++x) {
             std::uint8_t* const pixel = levels.data() + kChannels * (y * size.width + x);
-            const float share =
+            const float above =
                 scale * (heat_at(heat, (static_cast<double>(y) + 0.5) / static_cast<double>(size.height),
                                  (static_cast<double>(x) + 0.5) / static_cast<double>(size.width)) -
                          least);
+            const float share = std::isfinite(above) ? above : 0;
             const float grey = std::inner_product(kBrightness.begin(), kBrightness.end(), pixel, 0.0F);
             for (std::size_t c = 0; c < kChannels; ++c)
                 pixel[c] = static_cast<std::uint8_t>(std::lround(std::lerp(grey, kOrange[c], share)));

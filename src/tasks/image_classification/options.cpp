@@ -483,8 +483,9 @@ std::vector<Option> evaluation_rows() {
          .bind = left_open(
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_std>())},
         {.flag = "--maps",
-         .help = "Folder for class-activation maps: where each photo has what makes its class, as pictures and as "
-                 "maps.npy (numpy): float32, a map [H,W] a prediction.",
+         .help =
+             "Folder for class-activation maps, which show the places of a photo that speak for its class: pictures, "
+             "and maps.npy (numpy), float32, with a map [H,W] for each prediction.",
          .commands = kE,
          .main_in = kE,
          .names = Names::path,

@@ -157,13 +157,15 @@ private:
     std::string file_;
 };
 
-/// The command line that evaluates the teacher of these settings, without data.
+/// The command line that evaluates the teacher of these settings on the student's data.
 options::ParseResult teacher_arguments(const options::Settings& student) {
     const std::string flag = "--teacher";
+    const data::DataSettings& images = image_settings(student).data;
     try {
         const std::string file = weights::best_or_latest(posix_files(), flag, image_settings(student).teacher).path;
-        return parse_command_line(options::Command::inference, {"--restore-path", file, "--synthetic-data"},
-                                  options::process_environment());
+        std::vector<std::string> words = {"--restore-path", file, "--synthetic-data"};
+        if (images.kind == data::DataKind::real) words = {"--restore-path", file, "--data-dir", images.data_dir};
+        return parse_command_line(options::Command::inference, words, options::process_environment());
     } catch (const Error& error) {
         throw error.within(flag);
     }
@@ -175,12 +177,13 @@ void check_images(const std::string& teacher, const data::DataSettings& theirs, 
     const bool by_channel = data::dataset_info(own.dataset).normalised_by_channel;
     if (by_channel != data::dataset_info(theirs.dataset).normalised_by_channel ||
         (by_channel && !(by_them == data::channel_normalisation(own)))) {
-        throw Error(ErrorKind::usage, "--teacher " + teacher +
-                                          ": was trained with another normalisation of images than this run; give both "
-                                          "the same --normalise-mean and --normalise-std");
+        throw Error(ErrorKind::usage,
+                    "--teacher " + teacher +
+                        ": it was trained with another normalisation of images than this run has; give both "
+                        "the same --normalise-mean and --normalise-std");
     }
     if (theirs.image_size != own.image_size) {
-        log::warning("--teacher " + teacher + ": was trained on images of " + std::to_string(theirs.image_size) +
+        log::warning("--teacher " + teacher + ": it was trained on images of " + std::to_string(theirs.image_size) +
                      " pixels, and sees those of this run, of " + std::to_string(own.image_size));
     }
 }

@@ -440,10 +440,7 @@ template <typename T> float distillation(std::int64_t samples, std::int64_t clas
         }
         losses[n] = static_cast<float>(temperature * temperature * loss);
     });
-    double sum = 0;
-    for (std::int64_t n = 0; n < samples; ++n)
-        sum += static_cast<double>(losses[n]);
-    return static_cast<float>(sum);
+    return static_cast<float>(sum_of(samples, losses));
 }
 
 template <typename T> void distillation_grad(std::int64_t samples, std::int64_t classes, const T* logits,
