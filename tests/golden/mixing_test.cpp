@@ -1,4 +1,5 @@
-// Mixup and cutmix with fixed coefficients; the generator is tools/golden/make_mixing_golden.py.
+// Mixup and cutmix with fixed coefficients, and images with several labels; the generator is
+// tools/golden/make_mixing_golden.py.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,6 +79,30 @@ private:
     std::int64_t samples_;
 };
 
+/// Images by their formula; labels as the generator has them.
+class SeveralLabels : public test::TensorSource {
+public:
+    explicit SeveralLabels(std::int64_t samples)
+        : TensorSource({{"images", HostTensor({DType::f32, {samples, kSize, kSize, 3}})},
+                        {"labels", HostTensor({DType::i32, {samples, kClasses}})}}),
+          samples_(samples) {}
+
+private:
+    void fill(std::int64_t batch) override {
+        const Images images = make_images(batch, samples_, kSize);
+        std::ranges::copy(images.pixels, tensor(0).as<float>().begin());
+        const auto labels = tensor(1).as<std::int32_t>();
+        for (std::int64_t i = 0; i < samples_ * kClasses; ++i) {
+            const std::int64_t n = i / kClasses;
+            const std::int64_t c = i % kClasses;
+            const bool is_own = images.labels[static_cast<std::size_t>(n)] == c;
+            labels[static_cast<std::size_t>(i)] = is_own || (n + c) % 3 == 0 ? 1 : 0;
+        }
+    }
+
+    std::int64_t samples_;
+};
+
 Graph training_graph(const json& run, const graph::RewriteLists& rewrites) {
     nn::BuildRequest request;
     request.model.size = "8";
@@ -88,8 +113,14 @@ Graph training_graph(const json& run, const graph::RewriteLists& rewrites) {
     request.model.groups = 16;
     const std::int64_t samples = run.at("samples");
     request.input.images = {DType::f32, {samples, kSize, kSize, 3}};
-    request.label_smoothing = golden().at("settings").at("label_smoothing");
-    request.mixing = settings_of(run);
+    if (run.contains("focus")) {
+        request.labels = nn::LabelKind::several;
+        request.class_weights = run.at("positive_weights").get<std::vector<double>>();
+        request.focus = run.at("focus");
+    } else {
+        request.label_smoothing = golden().at("settings").at("label_smoothing");
+        request.mixing = settings_of(run);
+    }
     Graph graph = graph::apply_rewrites(nn::build_training(request, ops::op_table()).graph, rewrites.training);
     const nn::ModelValues values = nn::model_values(graph);
     graph::Objective objective;
@@ -102,9 +133,18 @@ Graph training_graph(const json& run, const graph::RewriteLists& rewrites) {
 }
 
 void expect_golden_losses(const backend::Backend& backend, std::size_t steps, double tolerance) {
-    for (const json& run : golden().at("runs")) {
+    std::vector<json> runs = golden().at("runs");
+    for (const json& run : golden().at("several"))
+        runs.push_back(run);
+    for (const json& run : runs) {
         const Graph graph = training_graph(run, backend.rewrites());
-        MixedSource source(run);
+        std::unique_ptr<test::TensorSource> batches;
+        if (run.contains("focus")) {
+            batches = std::make_unique<SeveralLabels>(run.at("samples"));
+        } else {
+            batches = std::make_unique<MixedSource>(run);
+        }
+        test::TensorSource& source = *batches;
         const auto executable = backend.compile({&graph, source.fields()});
         for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {
             const std::string& name = graph.value(id).name;
@@ -117,7 +157,9 @@ void expect_golden_losses(const backend::Backend& backend, std::size_t steps, do
                 source, {golden().at("settings").at("learning_rate"), static_cast<std::int64_t>(step)});
             const double loss = result.sums.at(std::string(nn::kLoss)) / static_cast<double>(result.samples);
             EXPECT_NEAR(loss, losses[step], tolerance * losses[step])
-                << run.at("samples") << " samples, mixup " << run.at("mixup") << ", cutmix " << run.at("cutmix")
+                << run.at("samples") << " samples, "
+                << (run.contains("focus") ? "focus " + run.at("focus").dump()
+                                          : "mixup " + run.at("mixup").dump() + ", cutmix " + run.at("cutmix").dump())
                 << ", step " << step + 1;
         }
     }

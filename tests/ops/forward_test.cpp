@@ -328,6 +328,37 @@ TEST(Forward, Distillation) {
                    -0.9614553391111349, 0.862375792547449, 0, 0, 0});
 }
 
+/// Numbers of PyTorch's binary_cross_entropy_with_logits(pos_weight) and torchvision's sigmoid_focal_loss in float64.
+TEST(Forward, SigmoidCrossEntropy) {
+    const RefTensor logits = tensor({3, 3}, {1, -2, 0.5, 3, -0.25, -4, 9, 9, 9});
+    const RefTensor labels = tensor({3, 3}, {1, 0, 1, 0, 1, 0, -1, -1, -1}, DType::i32);
+    const auto expect = [&](const graph::SigmoidAttrs& attrs, double loss, std::vector<double> gradient) {
+        const std::vector<RefTensor> sums = run(OpKind::sigmoid_cross_entropy, attrs, {logits, labels});
+        expect_values(sums[0], {}, {loss});
+        expect_values(sums[1], {}, {4.0 / 3});
+        gradient.insert(gradient.end(), {0, 0, 0});
+        expect_values(run(OpKind::sigmoid_cross_entropy_grad, attrs, {logits, labels, tensor({}, {1})})[0], {3, 3},
+                      gradient);
+    };
+    expect({{2, 0.5, 3}}, 1.885129776016904,
+           {-0.17929428091333005, 0.03973430734070585, -0.37754066879814535, 0.3175247089408111, -0.09369608348096634,
+            0.005995403320697186});
+    expect({.focus = 2}, 1.0397844383195425,
+           {-0.017527043325853538, 0.0016236467317975907, -0.04597899911697147, 0.37558329354496267,
+            -0.13541447100067575, 5.783510407179187e-06});
+}
+
+TEST(Forward, SigmoidCrossEntropyDoesNotOverflow) {
+    const RefTensor logits = tensor({1, 3}, {1e4, -1e4, 1e4});
+    const RefTensor labels = tensor({1, 3}, {0, 1, 1}, DType::i32);
+    for (const double focus : {0.0, 2.0}) {
+        const graph::SigmoidAttrs attrs{.focus = focus};
+        expect_values(run(OpKind::sigmoid_cross_entropy, attrs, {logits, labels})[0], {}, {2e4 / 3});
+        expect_values(run(OpKind::sigmoid_cross_entropy_grad, attrs, {logits, labels, tensor({}, {3})})[0], {1, 3},
+                      {1, -1, 0});
+    }
+}
+
 TEST(Forward, SoftmaxCrossEntropyDoesNotOverflow) {
     const RefTensor logits = tensor({1, 2}, {1e4, -1e4});
     const auto results =

@@ -79,6 +79,29 @@ void add_distillation_cases(std::vector<OpCase>& cases, DType type) {
     loss("c1000", 3, 1000, 2.5, 0);
 }
 
+void add_several_label_cases(std::vector<OpCase>& cases, DType type) {
+    const auto loss = [&](const char* name, std::int64_t samples, std::int64_t classes,
+                          const graph::SigmoidAttrs& attrs, double lowest_label) {
+        cases.push_back({.name = std::string("sigmoid_cross_entropy/") + name,
+                         .kind = OpKind::sigmoid_cross_entropy,
+                         .attrs = attrs,
+                         .inputs = {{"logits", {type, {samples, classes}}, -6, 6},
+                                    {.name = "labels",
+                                     .desc = {DType::i32, {samples, classes}},
+                                     .low = lowest_label,
+                                     .high = 1,
+                                     .fill = Fill::integers,
+                                     .fed = true}},
+                         .tolerance = tolerance_of(type)});
+    };
+    loss("plain", 16, 10, {}, 0);
+    loss("one_label", 9, 1, {}, 0);
+    loss("padded", 7, 33, {}, -1);
+    loss("weighted", 12, 4, {{0.5, 3, 0, 12}}, 0);
+    loss("focal", 8, 14, {.focus = 2}, 0);
+    loss("weighted_focal", 6, 3, {{1, 0.25, 8}, 0.5}, -1);
+}
+
 void add_weighted_mixing_cases(std::vector<OpCase>& cases, DType type) {
     const auto loss = [&](const char* name, std::int64_t samples, const std::vector<std::int64_t>& distances,
                           double smoothing, double low) {

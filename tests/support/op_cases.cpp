@@ -76,6 +76,11 @@ std::vector<OpCase> make_cases() {
         add_distillation_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_several_label_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden/mixing_test.cpp: mixup, cutmix, and both, with fixed coefficients, in float64.
+"""Golden numbers for tests/golden/mixing_test.cpp: mixup, cutmix, and both, with fixed coefficients, and images with
+several labels, in float64.
 
 What is mixed with what, the targets and the loss are written here from their formulas with NumPy's roll and PyTorch's
 log_softmax; network, weights and images come from make_golden.py.
@@ -9,6 +10,7 @@ import json
 
 import numpy as np
 import torch
+from torchvision.ops import sigmoid_focal_loss
 
 import make_golden as base
 from golden_text import write
@@ -90,8 +92,40 @@ def run(samples, mixup, cutmix):
     return document
 
 
+def several_labels(labels):
+    """The formula's label of each image, and every third one, counted from another place in each image."""
+    images, classes = np.meshgrid(np.arange(len(labels)), np.arange(CLASSES), indexing="ij")
+    return ((labels[:, None] == classes) | ((images + classes) % 3 == 0)).astype(np.float64)
+
+
+def run_several(samples, weighted, focus):
+    """binary_cross_entropy_with_logits with pos_weight, or torchvision's sigmoid_focal_loss."""
+    case = base.make_case({"group_norm_groups": 16, "micro_batch": samples, "units": (1, 1, 1)})
+    net = base.Network(case, {})
+    weights = [0.5 + c / 4 for c in range(CLASSES)] if weighted else []
+    document = {"samples": samples, "positive_weights": weights, "focus": focus, "losses": []}
+    for step in range(STEPS):
+        images, labels = base.batch(case, step)
+        logits, targets = net.logits(images.astype(np.float64)), torch.from_numpy(several_labels(labels))
+        for variable in net.variables.values():
+            variable.grad = None
+        if focus:
+            loss = sigmoid_focal_loss(logits, targets, alpha=-1, gamma=focus, reduction="mean")
+        else:
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(
+                logits, targets, pos_weight=torch.tensor(weights, dtype=torch.float64) if weights else None)
+        loss.backward()
+        document["losses"].append(loss.item())
+        with torch.no_grad():
+            for variable in net.variables.values():
+                variable -= LEARNING_RATE * variable.grad
+    return document
+
+
 if __name__ == "__main__":
     runs = [run(5, True, False), run(5, False, True), run(5, True, True), run(2, True, True)]
     settings = {"label_smoothing": SMOOTHING, "learning_rate": LEARNING_RATE}
-    lines = ",\n".join(json.dumps(one) for one in runs)
-    write("mixing.json", f'{{"settings": {json.dumps(settings)},\n"runs": [\n{lines}\n]}}\n')
+    several = [run_several(4, True, 0), run_several(4, False, 2)]
+    lines, others = (",\n".join(json.dumps(one) for one in some) for some in (runs, several))
+    write("mixing.json",
+          f'{{"settings": {json.dumps(settings)},\n"runs": [\n{lines}\n],\n"several": [\n{others}\n]}}\n')

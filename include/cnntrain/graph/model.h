@@ -15,8 +15,9 @@
 
 namespace cnntrain::nn {
 
-inline constexpr std::string_view kImages = "images";                 // input [N,H,W,3]
-inline constexpr std::string_view kLabels = "labels";                 // input i32[N]; -1 marks padding
+inline constexpr std::string_view kImages = "images";  // input [N,H,W,3]
+/// Input i32[N], -1 marks padding; with several labels i32[N,C] of 0 and 1.
+inline constexpr std::string_view kLabels = "labels";
 inline constexpr std::string_view kMixup = "mixup";                   // input f32[N]: share of the sample's own image
 inline constexpr std::string_view kCutmixBox = "cutmix_box";          // input i32[4]
 inline constexpr std::string_view kTargetShares = "target_shares";    // input f32[N,P]
@@ -44,8 +45,10 @@ struct BuildRequest {
     NetworkSettings model;
     NumericsSettings numerics;
     InputSettings input;
-    double label_smoothing = 0;
-    std::vector<double> class_weights = {};  // of the loss, in training (SoftmaxAttrs in graph/op.h); empty: all 1
+    LabelKind labels = LabelKind::single;    // of an image: single or several
+    double label_smoothing = 0;              // of single labels
+    std::vector<double> class_weights = {};  // of the loss, in training (graph/op.h); of several labels, of a 1
+    double focus = 0;                        // of the loss of several labels, in training
     MixingSettings mixing;                   // in training
     double teacher_temperature = 0;          // in training: adds kTeacherLogits and kTeacherLoss; 0: none
     std::vector<std::string> splits;         // in network order; stage k (from 0) begins at splits[k - 1]

@@ -81,6 +81,8 @@ enum class OpKind : std::uint8_t {
     mixed_cross_entropy_grad,
     distillation,
     distillation_grad,
+    sigmoid_cross_entropy,
+    sigmoid_cross_entropy_grad,
     update,
     scaled_update,
     gradient_factor,
@@ -412,6 +414,18 @@ struct DistillationAttrs {
     bool operator==(const DistillationAttrs&) const = default;
 };
 
+/// sigmoid_cross_entropy: logits[N,C], labels i32[N,C] -> loss f32[], correct f32[]. Sums over the labels of 0 and 1,
+/// divided by C, so that a sample whose labels are all known counts as one; other labels (-1: padding) count nowhere.
+/// With p the probability that sigmoid(logit) gives to the label, a label's loss is -w * (1 - p)^focus * log p, where w
+/// is 1 for a 0 and positive_weights[c] for a 1 (PyTorch's pos_weight; the focal loss of Lin et al. 2017). correct: the
+/// logit is positive where the label is 1, and not where it is 0.
+/// sigmoid_cross_entropy_grad: logits, labels, dloss f32[] -> dlogits.
+struct SigmoidAttrs {
+    std::vector<double> positive_weights = {};  // [C], >= 0; empty: all 1
+    double focus = 0;                           // the exponent; >= 0
+    bool operator==(const SigmoidAttrs&) const = default;
+};
+
 /// Update ops (update, scaled_update: UpdateAttrs in graph/update_rule.h) have no outputs; they overwrite inputs.
 /// round_copy: parameter (16 bit), master f32: parameter = master, rounded to nearest. No attributes.
 ///
@@ -430,12 +444,13 @@ struct FoldNormAttrs {
     bool operator==(const FoldNormAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, ConstantAttrs, ScaleAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs,
-                           ConvAttrs, PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs,
-                           StandardiseAttrs, ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs,
-                           DenseAttrs, EmbeddingAttrs, GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs,
-                           AttentionAttrs, SoftmaxAttrs, TopKAttrs, MixImagesAttrs, MixedTargetsAttrs,
-                           DistillationAttrs, UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
+using Attrs =
+    std::variant<NoAttrs, ConstantAttrs, ScaleAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs,
+                 PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs,
+                 ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, EmbeddingAttrs,
+                 GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs, SoftmaxAttrs, TopKAttrs,
+                 MixImagesAttrs, MixedTargetsAttrs, DistillationAttrs, SigmoidAttrs, UpdateAttrs, GradientFactorAttrs,
+                 MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

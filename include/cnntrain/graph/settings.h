@@ -39,10 +39,10 @@ constexpr auto spellings(Family) {
 
 enum class NormKind : std::uint8_t { batch, group };
 
-/// The labels of a text.
+/// The labels of a text or a photo.
 enum class LabelKind : std::uint8_t {
     single,   // one of C classes
-    score,    // a number (regression)
+    score,    // a number (regression); of texts only
     several,  // any of C labels, also none
 };
 constexpr auto spellings(LabelKind) {

@@ -237,31 +237,19 @@ ValueId in_f32(BertEncoder& encoder, ValueId x, const std::string& name) {
 }
 
 /// Marks the sums over rows of logits[N,C], times a factor, as the outputs.
-void add_cross_entropy(BertEncoder& encoder, ValueId logits, ValueId labels, double factor = 1) {
-    const std::string scope(kClassifierScope);
+void add_cross_entropy(BertEncoder& encoder, OpKind kind, const graph::Attrs& attrs, ValueId logits, ValueId labels) {
     Graph& graph = encoder.graph();
-    const std::vector<ValueId> sums =
-        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, scope + "/loss");
-    const auto mark = [&](std::string_view name, ValueId sum) {
-        const std::string mean = scope + "/mean_" + std::string(name);
-        if (factor != 1) sum = graph.add_one(OpKind::scale, graph::ScaleAttrs{factor}, {sum}, mean);
-        graph.mark_output(std::string(name), sum);
-    };
-    mark(kLoss, sums[0]);
-    mark(kCorrect, sums[1]);
+    const std::vector<ValueId> sums = graph.add(kind, attrs, {logits, labels}, std::string(kClassifierScope) + "/loss");
+    graph.mark_output(std::string(kLoss), sums[0]);
+    graph.mark_output(std::string(kCorrect), sums[1]);
 }
 
-/// The cross entropy of sigmoid(x) is that of a softmax over the logits 0 and x.
 void add_binary_cross_entropy(BertEncoder& encoder, ValueId logits, Shape texts) {
     const std::string scope(kClassifierScope);
-    const Shape shape = encoder.graph().desc(logits).shape;
-    texts.push_back(shape[1]);
-    const ValueId column = encoder.reshaped(in_f32(encoder, logits, scope + "/logits_f32"), {element_count(shape), 1},
-                                            scope + "/logit_column");
-    const graph::SliceAttrs second{.axis = 1, .begin = 1, .end = 2, .extent = 2};
-    const ValueId pairs = encoder.graph().add_one(OpKind::slice_grad, second, {column}, scope + "/logit_pairs");
-    const ValueId labels = encoder.flat(encoder.input(kLabels, texts), scope + "/labels");
-    add_cross_entropy(encoder, pairs, labels, 1 / static_cast<double>(shape[1]));
+    texts.push_back(encoder.graph().desc(logits).shape[1]);
+    ValueId labels = encoder.input(kLabels, texts);
+    if (texts.size() > 2) labels = encoder.reshaped(labels, encoder.graph().desc(logits).shape, scope + "/labels");
+    add_cross_entropy(encoder, OpKind::sigmoid_cross_entropy, graph::SigmoidAttrs{}, logits, labels);
 }
 
 /// The loss is the product of the differences d[1,B] and the weighted differences [B,1].
@@ -304,7 +292,8 @@ void add_classifier(const BertClassificationRequest& request, BertEncoder& encod
     const ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
     switch (request.labels) {
         case LabelKind::single:
-            add_cross_entropy(encoder, logits, one_label_each(encoder, texts));
+            add_cross_entropy(encoder, OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, logits,
+                              one_label_each(encoder, texts));
             break;
         case LabelKind::score:
             add_squared_error(encoder, logits, texts);

@@ -113,8 +113,16 @@ ValueId mean_of_views(graph::Graph& graph, ValueId logits, std::int64_t views) {
 }
 
 /// Adds the loss and the count of correct answers.
-std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
-                              const std::vector<double>& class_weights, const MixingSettings& mixing) {
+std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, const BuildRequest& request,
+                              Mode mode) {
+    const bool trains = mode == Mode::training;
+    const std::vector<double> class_weights = trains ? request.class_weights : std::vector<double>();
+    const MixingSettings mixing = trains ? request.mixing : MixingSettings{};
+    const double label_smoothing = request.label_smoothing;
+    if (request.labels == LabelKind::several) {
+        return graph.add(OpKind::sigmoid_cross_entropy, graph::SigmoidAttrs{class_weights, trains ? request.focus : 0},
+                         {logits, labels}, "all/loss");
+    }
     if (!mixing.any()) {
         return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing, class_weights},
                          {logits, labels}, "all/loss");
@@ -135,7 +143,9 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const std::int64_t views = mode == Mode::evaluation ? request.input.views : 1;
     const std::int64_t samples = request.input.images.shape[0] / views;
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
-    const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {samples}});
+    const ValueId labels = graph.add_input(
+        std::string(kLabels),
+        {DType::i32, request.labels == LabelKind::several ? Shape{samples, request.model.classes} : Shape{samples}});
     Layers layers(graph, request.model, request.numerics, mode);
     const MixingSettings mixing = mode == Mode::training ? request.mixing : MixingSettings{};
     ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
@@ -144,8 +154,7 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
         x = network[i].build(layers, x, "all/" + network[i].name);
     }
     x = mean_of_views(graph, x, views);
-    const std::vector<double> class_weights = mode == Mode::training ? request.class_weights : std::vector<double>();
-    const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, class_weights, mixing);
+    const std::vector<ValueId> sums = add_loss(graph, x, labels, request, mode);
     if (mode == Mode::training && request.teacher_temperature > 0) {
         const ValueId teacher =
             graph.add_input(std::string(kTeacherLogits), {DType::f32, {samples, graph.desc(x).shape[1]}});

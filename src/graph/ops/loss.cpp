@@ -1,4 +1,4 @@
-// Softmax cross-entropy with label smoothing, summed over the valid samples, and counts of correct answers.
+// Cross entropies of softmax and sigmoid, summed over the valid samples, and counts of correct answers.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -409,6 +409,89 @@ void describe_distillation(const Attrs& attrs, AttrText& text) {
     text.item("temperature", std::get<DistillationAttrs>(attrs).temperature);
 }
 
+// ---- sigmoid_cross_entropy ----
+
+using graph::SigmoidAttrs;
+
+void expect_label_sets(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<SigmoidAttrs>(attrs);
+    expect_floating(inputs[0], "logits[N,C]");
+    expect_rank(inputs[0], 2, "logits[N,C]");
+    expect_same(inputs[1], {DType::i32, inputs[0].shape}, "labels and i32[N,C]");
+    expect_class_weights(a.positive_weights, inputs[0].shape[1]);
+    if (!std::isfinite(a.focus) || a.focus < 0) reject("the exponent of a focal loss must be finite and not negative");
+}
+
+std::vector<TensorDesc> infer_sigmoid_loss(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_label_sets(attrs, inputs);
+    return {{DType::f32, {}}, {DType::f32, {}}};
+}
+
+void sigmoid_loss_gradient(GradContext& context) {
+    if (!only_first_output_has_gradient(context, 2)) return;
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
+    context.set_grad(0, context.add_one(OpKind::sigmoid_cross_entropy_grad, context.attrs(), inputs, "grad"));
+}
+
+std::vector<TensorDesc> infer_sigmoid_loss_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 3);
+    expect_label_sets(attrs, inputs);
+    expect_same(inputs[2], {DType::f32, {}}, "dloss and f32[]");
+    return {inputs[0]};
+}
+
+/// A label of 0 or 1 and its logit.
+struct LabelTerm {
+    bool is_positive = false;
+    double towards = 0;      // the logit, negated for a label of 0
+    double weight = 1;       // divided by C
+    double modulation = 1;   // (1 - p)^focus
+    double probability = 0;  // p
+    double log_probability = 0;
+};
+
+/// Calls use(index in logits, LabelTerm) for each label of 0 or 1.
+template <typename Use> void for_each_label(const SigmoidAttrs& a, RefInputs inputs, Use use) {
+    const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
+    for (std::size_t i = 0; i < inputs[1]->values.size(); ++i) {
+        const double label = inputs[1]->values[i];
+        if (label != 0 && label != 1) continue;
+        LabelTerm term{.is_positive = label == 1};
+        term.towards = term.is_positive ? inputs[0]->values[i] : -inputs[0]->values[i];
+        const double tail = std::log1p(std::exp(-std::abs(term.towards)));
+        term.log_probability = std::min(term.towards, 0.0) - tail;
+        term.probability = std::exp(term.log_probability);
+        term.modulation = std::exp(a.focus * (std::min(-term.towards, 0.0) - tail));
+        const bool is_weighted = term.is_positive && !a.positive_weights.empty();
+        term.weight = (is_weighted ? a.positive_weights[i % classes] : 1) / static_cast<double>(classes);
+        use(i, term);
+    }
+}
+
+void evaluate_sigmoid_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const double share = 1 / static_cast<double>(inputs[0]->desc.shape[1]);
+    for_each_label(std::get<SigmoidAttrs>(attrs), inputs, [&](std::size_t i, const LabelTerm& term) {
+        outputs[0].values[0] -= term.weight * term.modulation * term.log_probability;
+        if ((inputs[0]->values[i] > 0) == term.is_positive) outputs[1].values[0] += share;
+    });
+}
+
+void evaluate_sigmoid_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<SigmoidAttrs>(attrs);
+    for_each_label(a, inputs, [&](std::size_t i, const LabelTerm& term) {
+        const double slope = a.focus * term.probability * term.log_probability - (1 - term.probability);
+        const double toward = inputs[2]->values[0] * term.weight * term.modulation * slope;
+        outputs[0].values[i] = term.is_positive ? toward : -toward;
+    });
+}
+
+void describe_sigmoid(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<SigmoidAttrs>(attrs);
+    text.item("focus", a.focus);
+    describe_class_weights(a.positive_weights, text);
+}
+
 /// The mean over samples with weights of classes divides by a sum over the batch.
 bool is_unweighted(const Attrs& attrs) {
     return std::get<SoftmaxAttrs>(attrs).class_weights.empty();
@@ -489,6 +572,21 @@ std::vector<OpDef> loss_ops() {
          .flops = flops_per_input<12>,
          .evaluate = evaluate_distillation_grad,
          .describe = describe_distillation},
+        {.kind = OpKind::sigmoid_cross_entropy,
+         .inputs = {{Layout::rows}, {}},
+         .infer = infer_sigmoid_loss,
+         .gradient = sigmoid_loss_gradient,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_sigmoid_loss,
+         .describe = describe_sigmoid,
+         .by_sample = always},
+        {.kind = OpKind::sigmoid_cross_entropy_grad,
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_sigmoid_loss_grad,
+         .flops = flops_per_input<6>,
+         .evaluate = evaluate_sigmoid_loss_grad,
+         .describe = describe_sigmoid},
     };
 }
 

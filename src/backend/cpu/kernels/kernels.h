@@ -390,6 +390,20 @@ template <typename T> void weighted_cross_entropy_grad(std::int64_t samples, std
                                                        const MixedTargets& targets,
                                                        std::span<const double> class_weights, float dloss, T* dlogits);
 
+/// SigmoidAttrs in cnntrain/graph/op.h.
+struct LabelWeights {
+    std::span<const double> positive;  // [classes]; empty: all 1
+    double focus = 0;
+};
+/// labels [samples, classes]. A non-finite logit of a label that counts makes the loss NaN.
+template <typename T> LossSums sigmoid_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                     const std::int32_t* labels, const LabelWeights& weights,
+                                                     std::span<float> scratch);
+/// dlogits may be logits.
+template <typename T> void sigmoid_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                      const std::int32_t* labels, const LabelWeights& weights,
+                                                      float dloss, T* dlogits);
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in
 // cnntrain/graph/op.h.

@@ -1,7 +1,8 @@
-// Softmax cross entropy with class weights, in double precision: the products before it take far longer.
+// Softmax cross entropy with class weights and the sigmoid's, in double precision: the products before them take far
+// longer.
 //
-// With u_c = weight_c * target_c: loss of a sample = sum_c u_c * (log sum exp z - z_c), gradient = softmax * sum u - u.
-// Both are multiplied by the number of samples / the sum of the weights of their labels.
+// Softmax: with u_c = weight_c * target_c, loss of a sample = sum_c u_c * (log sum exp z - z_c), gradient = softmax *
+// sum u - u. Both are multiplied by the number of samples / the sum of the weights of their labels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -119,6 +120,17 @@ template <typename T> Row row_of(std::int64_t classes, const T* logits) {
     return row;
 }
 
+/// `scratch`: the samples' losses, then how many are correct.
+LossSums added_up(std::span<const float> scratch, std::int64_t samples, double factor) {
+    double loss = 0;
+    double right = 0;
+    for (std::int64_t n = 0; n < samples; ++n) {
+        loss += static_cast<double>(scratch[static_cast<std::size_t>(n)]);
+        right += static_cast<double>(scratch[static_cast<std::size_t>(samples + n)]);
+    }
+    return {.loss = static_cast<float>(loss * factor), .correct = static_cast<float>(right)};
+}
+
 }  // namespace
 
 template <typename T> LossSums weighted_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
@@ -151,13 +163,7 @@ template <typename T> LossSums weighted_cross_entropy(std::int64_t samples, std:
         losses[n] = static_cast<float>(loss);
         correct[n] = row.best == targets.labels[n] ? 1.0F : 0.0F;
     });
-    double loss = 0;
-    double right = 0;
-    for (std::int64_t n = 0; n < samples; ++n) {
-        loss += static_cast<double>(losses[n]);
-        right += static_cast<double>(correct[n]);
-    }
-    return {.loss = static_cast<float>(loss * weighting.scale()), .correct = static_cast<float>(right)};
+    return added_up(scratch, samples, weighting.scale());
 }
 
 template <typename T> void weighted_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
@@ -186,6 +192,91 @@ template <typename T> void weighted_cross_entropy_grad(std::int64_t samples, std
         }
     });
 }
+
+namespace {
+
+/// A label of 0 or 1 and its logit. With t the logit, negated for a 0: p = sigmoid(t), 1 - p = sigmoid(-t).
+class LabelTerm {
+public:
+    LabelTerm(double logit, bool is_positive, double focus)
+        : focus_(focus), towards_(is_positive ? logit : -logit), tail_(std::log1p(std::exp(-std::abs(logit)))) {}
+
+    double loss() const { return -modulation() * log_probability(); }
+    /// With respect to t.
+    double slope() const {
+        const double p = std::exp(log_probability());
+        return modulation() * (focus_ * p * log_probability() - (1 - p));
+    }
+
+private:
+    double log_probability() const { return std::min(towards_, 0.0) - tail_; }
+    double modulation() const { return focus_ == 0 ? 1 : std::exp(focus_ * (std::min(-towards_, 0.0) - tail_)); }
+
+    double focus_;
+    double towards_;
+    double tail_;
+};
+
+double weight_of(const LabelWeights& weights, std::int64_t c, bool is_positive) {
+    return is_positive && !weights.positive.empty() ? weights.positive[static_cast<std::size_t>(c)] : 1;
+}
+
+bool is_label(std::int32_t label) {
+    return label == 0 || label == 1;
+}
+
+}  // namespace
+
+template <typename T> LossSums sigmoid_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                     const std::int32_t* labels, const LabelWeights& weights,
+                                                     std::span<float> scratch) {
+    CNNTRAIN_CHECK(std::ssize(scratch) >= softmax_scratch_floats(samples),
+                   "scratch is smaller than softmax_scratch_floats");
+    parallel_tasks(samples, [&](std::int64_t n) {
+        double loss = 0;
+        double correct = 0;
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const std::int32_t label = labels[n * classes + c];
+            if (!is_label(label)) continue;
+            const double logit = widen(logits[n * classes + c]);
+            const bool is_positive = label == 1;
+            // The difference makes an infinite logit count as NaN, also where its loss is 0.
+            loss += weight_of(weights, c, is_positive) * LabelTerm(logit, is_positive, weights.focus).loss() +
+                    (logit - logit);
+            correct += (logit > 0) == is_positive ? 1 : 0;
+        }
+        scratch[static_cast<std::size_t>(n)] = static_cast<float>(loss);
+        scratch[static_cast<std::size_t>(samples + n)] = static_cast<float>(correct);
+    });
+    const double share = 1 / static_cast<double>(classes);
+    LossSums sums = added_up(scratch, samples, share);
+    sums.correct = static_cast<float>(static_cast<double>(sums.correct) * share);
+    return sums;
+}
+
+template <typename T> void sigmoid_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                      const std::int32_t* labels, const LabelWeights& weights,
+                                                      float dloss, T* dlogits) {
+    const double factor = static_cast<double>(dloss) / static_cast<double>(classes);
+    parallel_tasks(samples, [&](std::int64_t n) {
+        for (std::int64_t c = 0; c < classes; ++c) {
+            const std::int64_t i = n * classes + c;
+            const bool is_positive = labels[i] == 1;
+            const double slope = LabelTerm(widen(logits[i]), is_positive, weights.focus).slope();
+            const double gradient = factor * weight_of(weights, c, is_positive) * (is_positive ? slope : -slope);
+            narrow(is_label(labels[i]) ? gradient : 0, dlogits + i);
+        }
+    });
+}
+
+template LossSums sigmoid_cross_entropy(std::int64_t, std::int64_t, const float*, const std::int32_t*,
+                                        const LabelWeights&, std::span<float>);
+template LossSums sigmoid_cross_entropy(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*,
+                                        const LabelWeights&, std::span<float>);
+template void sigmoid_cross_entropy_grad(std::int64_t, std::int64_t, const float*, const std::int32_t*,
+                                         const LabelWeights&, float, float*);
+template void sigmoid_cross_entropy_grad(std::int64_t, std::int64_t, const BFloat16*, const std::int32_t*,
+                                         const LabelWeights&, float, BFloat16*);
 
 template LossSums weighted_cross_entropy(std::int64_t, std::int64_t, const float*, const MixedTargets&,
                                          std::span<const double>, std::span<float>);

@@ -260,6 +260,45 @@ void lower_distillation_grad(const NodeContext& lower) {
     });
 }
 
+using graph::SigmoidAttrs;
+
+void lower_sigmoid_cross_entropy(const NodeContext& lower) {
+    const auto& outputs = lower.node.outputs;
+    const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const Placed labels = lower.values.operand(lower.node.inputs[1]);
+    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
+    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add(
+            "kernel", {logits, labels}, {loss, correct},
+            [=, samples = shape[0], classes = shape[1], attrs = lower.node.as<SigmoidAttrs>()](const StepContext&) {
+                const LossSums sums = sigmoid_cross_entropy(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                                            {attrs.positive_weights, attrs.focus}, scratch());
+                *loss.as<float>() = sums.loss;
+                *correct.as<float>() = sums.correct;
+            });
+    });
+}
+
+void lower_sigmoid_cross_entropy_grad(const NodeContext& lower) {
+    const auto& inputs = lower.node.inputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed logits = lower.values.operand(inputs[0]);
+    const Placed labels = lower.values.operand(inputs[1]);
+    const Placed dloss = lower.values.operand(inputs[2]);
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add(
+            "kernel", {logits, labels, dloss}, {result},
+            [=, samples = shape[0], classes = shape[1], attrs = lower.node.as<SigmoidAttrs>()](const StepContext&) {
+                sigmoid_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
+                                           {attrs.positive_weights, attrs.focus}, *dloss.as<float>(), result.as<T>());
+            });
+    });
+}
+
 }  // namespace
 
 std::span<const LoweringEntry> loss_lowerings() {
@@ -269,6 +308,8 @@ std::span<const LoweringEntry> loss_lowerings() {
         {graph::OpKind::top_k_correct, lower_top_k_correct},
         {graph::OpKind::distillation, lower_distillation},
         {graph::OpKind::distillation_grad, lower_distillation_grad},
+        {graph::OpKind::sigmoid_cross_entropy, lower_sigmoid_cross_entropy},
+        {graph::OpKind::sigmoid_cross_entropy_grad, lower_sigmoid_cross_entropy_grad},
         {graph::OpKind::mix_images, lower_mix_images},
         {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},

@@ -262,6 +262,75 @@ void lower_distillation_grad(const NodeContext& node) {
                                    node.program, node.debug()));
 }
 
+/// Formulas of SigmoidAttrs for the labels that count; the others have 0.
+class LabelTerms {
+public:
+    /// Operands: the logits as FLOAT, the labels, the weights [1][C] where there are some, and the given ones.
+    LabelTerms(const NodeContext& node, std::vector<poplar::Tensor> more)
+        : attrs_(node.attrs<graph::SigmoidAttrs>()), classes_(node.input(0).dim(1)) {
+        operands_ = {popops::cast(node.device, node.input(0), poplar::FLOAT, node.program, node.debug()),
+                     node.input(1)};
+        if (!attrs_.positive_weights.empty()) operands_.push_back(constant_row(node, attrs_.positive_weights));
+        operands_.insert(operands_.end(), more.begin(), more.end());
+    }
+
+    const std::vector<poplar::Tensor>& operands() const { return operands_; }
+    /// The number of the last operand, from 1.
+    unsigned last() const { return static_cast<unsigned>(operands_.size()); }
+
+    pe::Any loss() const { return counted(pe::Neg(weight() * modulation() * log_probability(toward()))); }
+    pe::Any correct() const {
+        const auto is_right = pe::Equal(pe::_1 > pe::Const(0.0F), is_positive());
+        return counted(pe::Select(pe::Const(1.0F / static_cast<float>(classes_)), pe::Const(0.0F), is_right));
+    }
+    /// With respect to the logits.
+    pe::Any slope() const {
+        const pe::Any log_p = log_probability(toward());
+        const pe::Any p = pe::Exp(log_p);
+        const auto focus = static_cast<float>(attrs_.focus);
+        const pe::Any along = weight() * modulation() * (focus * p * log_p - (1.0F - p));
+        return counted(pe::Select(along, pe::Neg(along), is_positive()));
+    }
+
+private:
+    static pe::Any is_positive() { return pe::Equal(pe::_2, pe::Const(1)); }
+    static pe::Any toward() { return pe::Select(pe::_1, pe::Neg(pe::_1), is_positive()); }
+    /// log(sigmoid(x)), which does not overflow.
+    static pe::Any log_probability(const pe::Any& x) {
+        return pe::Min(x, pe::Const(0.0F)) - pe::Log1p(pe::Exp(pe::Neg(pe::Abs(x))));
+    }
+    static pe::Any counted(const pe::Any& value) { return pe::Select(value, pe::Const(0.0F), in_range(pe::_2, 2)); }
+    pe::Any modulation() const {
+        if (attrs_.focus == 0) return pe::Const(1.0F);
+        return pe::Exp(static_cast<float>(attrs_.focus) * log_probability(pe::Neg(toward())));
+    }
+    pe::Any weight() const {
+        const pe::Const share(1.0F / static_cast<float>(classes_));
+        if (attrs_.positive_weights.empty()) return share;
+        return share * pe::Select(pe::_3, pe::Const(1.0F), is_positive());
+    }
+
+    graph::SigmoidAttrs attrs_;
+    std::size_t classes_;
+    std::vector<poplar::Tensor> operands_;
+};
+
+void lower_sigmoid_cross_entropy(const NodeContext& node) {
+    const LabelTerms terms(node, {});
+    const auto sum = [&](const pe::Any& value) {
+        return total(node, popops::map(node.device, value, terms.operands(), node.program, node.debug()));
+    };
+    node.set_output(0, sum(terms.loss()));
+    node.set_output(1, sum(terms.correct()));
+}
+
+void lower_sigmoid_cross_entropy_grad(const NodeContext& node) {
+    const LabelTerms terms(node, {node.input(2)});
+    const auto gradient = pe::PlaceHolder(terms.last()) * terms.slope();
+    node.set_output(0, popops::map(node.device, pe::Cast(gradient, node.input(0).elementType()), terms.operands(),
+                                   node.program, node.debug()));
+}
+
 void lower_top_k_correct(const NodeContext& node) {
     const auto k = static_cast<std::size_t>(node.attrs<graph::TopKAttrs>().k);
     node.set_output(0, count_correct(node, node.input(0), node.input(1), k));
@@ -345,6 +414,8 @@ std::span<const LoweringEntry> loss_lowerings() {
         {OpKind::top_k_correct, lower_top_k_correct},
         {OpKind::distillation, lower_distillation},
         {OpKind::distillation_grad, lower_distillation_grad},
+        {OpKind::sigmoid_cross_entropy, lower_sigmoid_cross_entropy},
+        {OpKind::sigmoid_cross_entropy_grad, lower_sigmoid_cross_entropy_grad},
         {OpKind::mix_images, lower_mix_images},
         {OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
         {OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
