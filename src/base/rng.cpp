@@ -107,9 +107,12 @@ double Rng::truncated_normal() {
 }
 
 std::vector<std::uint32_t> shuffled_order(std::uint64_t seed, std::uint32_t epoch, std::uint32_t count) {
+    return shuffled_order(Rng(seed, RngStream::shuffle, epoch), count);
+}
+
+std::vector<std::uint32_t> shuffled_order(Rng rng, std::uint32_t count) {
     std::vector<std::uint32_t> order(count);
     std::iota(order.begin(), order.end(), 0u);
-    Rng rng(seed, RngStream::shuffle, epoch);
     for (std::uint32_t i = count; i > 1; --i)
         std::swap(order[i - 1], order[static_cast<std::size_t>(rng.integer(0, i))]);
     return order;

@@ -290,8 +290,19 @@ TEST_F(LabelledTexts, SeveralLabelsAreInOneCell) {
     settings_.needs_labels = false;
     for (const std::string other : {"text\na\n", "a\t\n", "a\tnews|weather\n"})
         EXPECT_THAT(text_sample(*open(other, {"news", "sport"}), 0).labels, ElementsAre(kNoLabel, kNoLabel)) << other;
-    settings_.label_separator = ',';
+    settings_.label_separator = ",";
     EXPECT_THAT(text_sample(*open("a\tsport,news\n", {"news", "sport"}), 0).labels, ElementsAre(1, 1));
+}
+
+TEST_F(LabelledTexts, LabelsMayHaveColumnsOfTheirOwn) {
+    settings_.labels = nn::LabelKind::several;
+    const auto data = open("id\ttext\ttoxic\trude\n7\ta\t1\t0\n8\tb\t0\t0\n9\tc\t1\t1.0\n");
+    EXPECT_THAT(data->classes(), ElementsAre("rude", "toxic"));
+    EXPECT_THAT(text_sample(*data, 0).labels, ElementsAre(0, 1));
+    EXPECT_THAT(text_sample(*data, 1).labels, ElementsAre(0, 0));
+    EXPECT_THAT(text_sample(*data, 2).labels, ElementsAre(1, 1));
+    EXPECT_THAT(refusal("id\ttext\tage\n7\ta\t34\n"),
+                AllOf(HasSubstr("t.tsv:1"), HasSubstr("column of 0 and 1"), HasSubstr("'age'")));
 }
 
 TEST_F(LabelledTexts, PartsOfOtherLabelsAreSharesOfAllSamples) {

@@ -96,6 +96,33 @@ std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
     return labels;
 }
 
+/// Ten samples of class 7, two of class 3: each class is drawn six times an epoch, and each of its samples as often as
+/// the others.
+TEST(Loader, ClassesAreDrawnEquallyOften) {
+    const std::vector<std::int32_t> classes = {7, 7, 3, 7, 7, 7, 7, 3, 7, 7, 7, 7};
+    const auto drawn = [&](std::int64_t first, int threads) {
+        Loader loader(std::make_shared<CountingDataset>(12),
+                      {.micro_batch = 12, .first_sample = first, .threads = threads, .seed = 5, .classes = classes});
+        return take(loader, 5);
+    };
+    const std::vector<Copied> epochs = drawn(0, 1);
+    EXPECT_EQ(epochs, drawn(0, 3));
+    EXPECT_EQ(epochs[3], drawn(36, 2)[0]) << "a resumed run goes on with the same samples";
+    std::map<std::int32_t, int> times;
+    for (const Copied& epoch : epochs) {
+        int rare = 0;
+        for (const std::int32_t sample : epoch.labels) {
+            rare += classes.at(static_cast<std::size_t>(sample)) == 3 ? 1 : 0;
+            ++times[sample];
+        }
+        EXPECT_EQ(rare, 6);
+    }
+    for (const auto& [sample, count] : times)
+        EXPECT_EQ(count, classes.at(static_cast<std::size_t>(sample)) == 3 ? 15 : 3) << sample;
+    EXPECT_EQ(times.size(), 12U);
+    EXPECT_NE(epochs[0].labels, epochs[1].labels);
+}
+
 TEST(Loader, AFailureOfTheTransformIsThrownByNextAndNotInTheWorker) {
     LoaderSettings settings{.micro_batch = 1, .threads = 2};
     settings.transform = mixing_transform({.mixup_alpha = 0.5}, 0, DType::f32);  // one sample cannot be mixed

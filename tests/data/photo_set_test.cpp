@@ -283,6 +283,59 @@ TEST_F(FindPhotos, FaultsOfTablesHaveTheirLine) {
     EXPECT_THAT(fault("0.bmp,a\n1.bmp,a\n"), HasSubstr("at least two classes"));
 }
 
+/// The labels of each photo of a split: "0.bmp: a b".
+std::vector<std::string> labelled(const PhotoSet& photos, Split split) {
+    std::vector<std::string> all;
+    for (std::int64_t i = 0; i < photos.of(split).size(); ++i)
+        all.push_back(std::string(photos.of(split).path(i)) + ": " + photos.name_of(photos.of(split).label(i)));
+    std::ranges::sort(all);
+    return all;
+}
+
+TEST_F(FindPhotos, TablesGiveAPhotoSeveralLabels) {
+    put_photos("", 4);
+    const auto found_in = [&](const std::string& name, const std::string& text) {
+        put(name, text);
+        InputSettings settings = this->settings(name);
+        settings.labels.kind = nn::LabelKind::several;
+        settings.validation_fraction = 0;
+        return find_photos(settings);
+    };
+    const std::vector<std::string> wanted = {"0.bmp: cat|dog", "1.bmp: dog", "2.bmp: ", "3.bmp: cat|dog"};
+    const PhotoSet in_cells = found_in("a.csv", "file,tags\n0.bmp,dog|cat\n1.bmp,dog\n2.bmp,\n3.bmp,cat| dog|cat\n");
+    EXPECT_EQ(labelled(in_cells, Split::train), wanted);
+    EXPECT_THAT(in_cells.counts(Split::train), ElementsAre(2, 3));
+    const PhotoSet in_columns =
+        found_in("b.csv", "age,dog,image,cat\n3,1,0.bmp,1.0\n4,1,1.bmp,0.0\n9,0,2.bmp,0\n1,1,3.bmp,1\n");
+    EXPECT_EQ(labelled(in_columns, Split::train), wanted);
+    EXPECT_THAT(in_columns.notices.front(), HasSubstr("'age'"));
+    EXPECT_EQ(labelled(found_in("c.jsonl",
+                                "{\"file\": \"0.bmp\", \"labels\": [\"cat\", \"dog\"]}\n{\"file\": \"1.bmp\", "
+                                "\"labels\": [\"dog\"]}\n{\"file\": \"2.bmp\", \"labels\": []}\n"
+                                "{\"file\": \"3.bmp\", \"labels\": [\"dog\", \"cat\"]}\n"),
+                       Split::train),
+              wanted);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { found_in("d.csv", "file,age\n0.bmp,7\n"); }),
+                AllOf(HasSubstr("d.csv:1"), HasSubstr("column of 0 and 1"), HasSubstr("'age'")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { found_in("e.csv", "file,a|b,c\n0.bmp,1,0\n"); }), HasSubstr("'a|b'"));
+}
+
+/// Each photo counts for the rarest of its labels.
+TEST_F(FindPhotos, RareLabelsAreInBothSplits) {
+    put_photos("", 40);
+    std::string text = "file,labels\n";
+    for (int i = 0; i < 40; ++i)
+        text += std::to_string(i) + ".bmp,common" + (i < 5 ? "|rare\n" : i < 30 ? "|other\n" : "\n");
+    put("list.csv", text);
+    InputSettings several = settings("list.csv");
+    several.labels.kind = nn::LabelKind::several;
+    const PhotoSet photos = find_photos(several);
+    EXPECT_THAT(photos.classes, ElementsAre("common", "other", "rare"));
+    EXPECT_THAT(photos.counts(Split::validation), ElementsAre(8, 5, 1));
+    several.known_classes = {"rare", "more", "other", "common"};
+    EXPECT_THAT(find_photos(several).counts(Split::train), ElementsAre(4, 0, 20, 32));
+}
+
 TEST_F(FindPhotos, FoldersOfOtherThingsAreNotTakenForPhotos) {
     put("a/x.bin", "x");
     put("b/y.bin", "y");

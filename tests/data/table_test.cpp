@@ -14,8 +14,8 @@ struct Read {
     std::vector<std::int64_t> lines;
 };
 
-Read read(std::string text, TableFormat format) {
-    TableReader reader(text, format, "file");
+Read read(std::string text, TableFormat format, char joint = '\0') {
+    TableReader reader(text, format, "file", joint);
     Read result;
     for (TableRow row; reader.next(row);) {
         result.rows.emplace_back(row.cells.begin(), row.cells.end());
@@ -48,6 +48,30 @@ TEST(Table, JsonLinesAreObjectsWithTheKeysOfTheFirst) {
     }
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read("{\"a\": 1}\n{\"b\": 1}", TableFormat::json_lines); }),
                 AllOf(HasSubstr("file:2"), HasSubstr("'b'")));
+}
+
+TEST(Table, ListsOfJsonAreJoinedWhereTheyAreWanted) {
+    const std::string text = "{\"a\": [\"x\", \"y z\", 3], \"b\": []}\n{\"a\": \"x\"}";
+    EXPECT_EQ(read(text, TableFormat::json_lines, '|').rows, (Rows{{"a", "b"}, {"x|y z|3", ""}, {"x", ""}}));
+    for (const char* bad :
+         {"{\"a\": [[1]]}", "{\"a\": [\"x|y\"]}", "{\"a\": [null]}", "{\"a\": [\"\"]}", "{\"a\": {}}"}) {
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { read(bad, TableFormat::json_lines, '|'); }), HasSubstr("file:1"))
+            << bad;
+    }
+}
+
+TEST(Table, LabelsAreInACellOrInColumnsOfFlags) {
+    const std::vector<std::string> header = {"file", "cat", "age", "dog"};
+    std::vector<TableRow> rows(2);
+    rows[0].cells = {"0", "1", "7", "1.0"};
+    rows[1].cells = {"1", "0", "1", "1"};
+    const std::vector<std::size_t> used = {0, 4};
+    const std::vector<std::size_t> columns = flag_columns(rows, used);
+    EXPECT_THAT(columns, ElementsAre(1, 3));
+    EXPECT_EQ(names_of_flags(rows[0], columns, header, '|'), "cat|dog");
+    EXPECT_EQ(names_of_flags(rows[1], columns, header, ' '), "dog");
+    EXPECT_THAT(split_labels(" a |b c||", '|'), ElementsAre("a", "b c"));
+    EXPECT_TRUE(split_labels("", '|').empty());
 }
 
 TEST(Table, TabsSeparateAndQuotesAreText) {

@@ -1,7 +1,7 @@
 // Files of labelled texts: never a crash, and every sample that is accepted has ids and labels in their ranges. The
 // first byte says what the rest is: 't' TSV, 'c' CSV, 'k' TSV whose classes are given, 'u' CSV whose labels are not
 // read, 's' CSV with scores, 'm' TSV with several labels, 'q' TSV with columns by number, some of whose rows are short,
-// 'j' JSON lines.
+// 'j' JSON lines, 'l' JSON lines with several labels.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -54,13 +54,15 @@ void check_sample(const data::LabelledTokens& texts, std::size_t row) {
 void check_file(char kind, std::string_view text) {
     static MemoryFiles files;
     data::LabelledTextSettings settings;
-    settings.file = kind == 'c' || kind == 'u' || kind == 's' ? "t.csv" : kind == 'j' ? "t.jsonl" : "t.tsv";
+    settings.file = kind == 'c' || kind == 'u' || kind == 's' ? "t.csv"
+                    : kind == 'j' || kind == 'l'              ? "t.jsonl"
+                                                              : "t.tsv";
     settings.vocabulary_file = "v.txt";
     settings.sequence_length = kLength;
     settings.vocabulary_size = kWords;
     settings.needs_labels = kind != 'u';
     if (kind == 's') settings.labels = nn::LabelKind::score;
-    if (kind == 'm') settings.labels = nn::LabelKind::several;
+    if (kind == 'm' || kind == 'l') settings.labels = nn::LabelKind::several;
     if (kind == 'q') {
         settings.columns =
             data::TextColumns{.text = 1, .pair = 2, .label = data::kLastColumn, .skips_short_rows = true};
@@ -88,14 +90,16 @@ std::vector<std::string> seeds() {
             "u\xef\xbb\xbftext\na\n\"cat\ns\"\n",
             "stext,score\na,1.5\ncat,-2e3\n",
             "mtext\tlabels\na\tyes|no\ncat\t\n",
+            "mtext\ti\tyes\tno\na\t5\t1\t0\ncat\t6\t0.0\t1.0\n",
+            "l{\"text\": \"a\", \"labels\": [\"yes\", 10]}\n{\"labels\": [], \"text\": \"cat\"}\n",
             "j{\"text\": \"a \\u0063at\", \"label\": 1}\n{\"label\": 2.5e3, \"text\": \"\\\"cats\\n\"}\n",
             "j{\"i\":1e9,\"sentence\":\"a\",\"label\":true}\n\n{\"label\":null,\"sentence\":\"\\ud83d\\ude00\"}",
             "qi\ta\tb\tl\n0\ta\tcat\tyes\n1\ta\n2\t\t\tx\tno\r\n"};
 }
 
 std::vector<std::string> words() {
-    return {"\t",   "\n",  "\r\n",    "\"",      "\"\"", ",",   "text", "label", "yes", "10",
-            "\xff", "1E5", "\\u00e9", "\\ud800", "{",    "}\n", ":1",   "[[",    "\\",  std::string(1, '\0')};
+    return {"\t",  "\n",      "\r\n",    "\"", "\"\"", ",",  "text", "label", "yes", "10", "\xff",
+            "1E5", "\\u00e9", "\\ud800", "{",  "}\n",  ":1", "[[",   "\\",    "[\"", "]",  std::string(1, '\0')};
 }
 
 }  // namespace cnntrain::fuzz

@@ -28,6 +28,7 @@ enum class RngStream : std::uint32_t {
     cutmix = 10,
     augment = 11,  // index: sample within the epoch
     erase = 12,
+    balance = 13,  // epoch: passes through a class; index: its number
     test = 100,
 };
 
@@ -70,7 +71,9 @@ private:
     unsigned used_ = 4;
 };
 
-/// Fisher-Yates permutation of 0..count-1 drawn from Rng(seed, shuffle, epoch).
+/// Fisher-Yates permutation of 0..count-1.
+std::vector<std::uint32_t> shuffled_order(Rng rng, std::uint32_t count);
+/// The same, drawn from Rng(seed, shuffle, epoch).
 std::vector<std::uint32_t> shuffled_order(std::uint64_t seed, std::uint32_t epoch, std::uint32_t count);
 
 // The standard normal distribution, without random numbers.

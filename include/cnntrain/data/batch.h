@@ -120,7 +120,8 @@ public:
 // The fields of classified images. The names match the networks' inputs.
 
 inline constexpr std::string_view kImages = "images";  // [H,W,C]: f32, bf16 or u8
-inline constexpr std::string_view kLabels = "labels";  // i32[]: 0..classes-1, or one of the two values below
+/// i32[]: 0..classes-1, or one of the two values below. With several labels i32[C]: 0 or 1, or one of them everywhere.
+inline constexpr std::string_view kLabels = "labels";
 
 /// Labels of images that do not count.
 inline constexpr std::int32_t kNoLabel = -1;  // padding, or an image without a label
@@ -131,7 +132,7 @@ inline constexpr std::string_view kMixup = "mixup";                 // f32[N]: s
 inline constexpr std::string_view kCutmixBox = "cutmix_box";        // i32[4]: top, bottom, left, right; half-open
 inline constexpr std::string_view kTargetShares = "target_shares";  // f32[N,P]: weight of each partner's label
 
-/// Fields of one sample: kImages described by `image`, then kLabels.
-std::vector<Field> image_fields(const TensorDesc& image);
+/// Fields of one sample: kImages described by `image`, then kLabels. `labels`: C of several labels; 0: one label.
+std::vector<Field> image_fields(const TensorDesc& image, std::int64_t labels = 0);
 
 }  // namespace cnntrain::data

@@ -139,6 +139,8 @@ public:
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
     virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;
+    /// Adds 1 for the class of a sample, or for each of its labels.
+    virtual void count_labels(std::int64_t index, Workspace& workspace, std::span<std::int64_t> counts) const;
     virtual SamplePlace place(std::int64_t index) const { return {"sample " + std::to_string(index)}; }
     /// May look at some of the files again. By default, data sets are distinguished by size only.
     virtual Origin origin() const { return {.samples = size()}; }

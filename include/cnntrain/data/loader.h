@@ -72,6 +72,8 @@ struct LoaderSettings {
     std::int64_t batches_ahead = 16;
     std::int64_t ring_bytes = 1LL << 28;  // limit for the ring: batches_ahead is reduced (to 1 at least) to fit
     std::uint64_t seed = 0;
+    /// Training: the class of each sample, of which each is drawn equally often; empty: each sample once an epoch.
+    std::vector<std::int32_t> classes = {};
     bool checks_memory = true;  // throws where too little is left; false: an equal loader has left what it took
     std::function<bool()> stop_requested = {};             // called while next() waits; empty: never
     std::shared_ptr<const BatchTransform> transform = {};  // applied to each micro-batch; null: none
@@ -155,6 +157,8 @@ public:
     std::string unused_files() const override { return std::string(dataset_ ? dataset_->state().unused_files : ""); }
     /// The number of images of each class 0..classes-1, for real data. Of TFRecords, it reads all.
     std::vector<std::int64_t> class_sizes(std::int64_t classes) const;
+    /// The class of each image, for real data. Of TFRecords, it reads all.
+    std::vector<std::int32_t> classes() const;
     std::string describe(std::int64_t index) const override;  // Dataset::describe()
     /// Dataset::name() of all samples; empty if they have none.
     std::vector<std::string> names() const override;

@@ -26,7 +26,7 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir);
 /// True for a folder or a table of photos that --dataset folder reads, judged by a few of its files.
 bool looks_like_photos(const std::string& place);
 /// True for a folder or a table of photos that says which photos are for validation.
-bool names_validation_photos(const std::string& place);
+bool names_validation_photos(const std::string& place, const TableLabels& labels = {});
 
 /// Makes a value for DataSettings::found_photos.
 std::shared_ptr<FoundPhotos> found_photos();
@@ -50,6 +50,8 @@ void check_class_name(const std::string& place, const std::string& name);
 /// The number of image classes: fixed for the data set, counted below settings.data_dir, or settings.classes for
 /// records that do not say it. Errors as in find_data_folder(); Error(usage) if settings.classes is another number.
 std::int64_t class_count(const DataSettings& settings);
+/// C of samples with several labels, those of the trained network or of the data; 0: samples have one label.
+std::int64_t label_count(const DataSettings& settings);
 /// The names of the classes by number, from below settings.data_dir; empty if the data set has numbers only. Errors as
 /// in find_data_folder().
 std::vector<std::string> class_names(const DataSettings& settings);
@@ -107,8 +109,9 @@ private:
 // Without a header, two columns are text and label; three are text, second text and label.
 //
 // The classes are the distinct labels, sorted as numbers if all are whole numbers, otherwise as text. A text with any
-// number of labels has them in one cell, separated by `|`: "sport|politics". An empty cell is a text without any; where
-// labels are not needed, it is one whose labels are unknown.
+// number of labels has them in one cell, separated by `|`: "sport|politics", in a list of JSON, or in columns of 0 and
+// 1 named as the labels. An empty cell is a text without any; where labels are not needed, it is one whose labels are
+// unknown.
 //
 // S: number of tokens in a sequence. Fields of one sample, in this order; token positions are 0, 1, 2, ...:
 //
@@ -167,9 +170,9 @@ struct LabelledTextSettings {
     std::string label_column = {};
     std::optional<TextColumns> columns = {};  // instead of a header and column names
     nn::LabelKind labels = nn::LabelKind::single;
-    char label_separator = '|';
-    bool needs_labels = true;  // false: a row without a label, or with one that is no class, has none
-    bool keeps_texts = false;  // for LabelledText::text()
+    std::string label_separator = "|";  // one character
+    bool needs_labels = true;           // false: a row without a label, or with one that is no class, has none
+    bool keeps_texts = false;           // for LabelledText::text()
 };
 
 struct LabelledTokens;

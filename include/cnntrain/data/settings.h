@@ -183,6 +183,14 @@ struct PixelFormat {
 
 class FoundPhotos;
 
+/// Labels of photos in a table.
+struct TableLabels {
+    nn::LabelKind kind = nn::LabelKind::single;  // or several
+    std::string separator = "|";                 // one character, between the labels in a cell
+
+    bool several() const { return kind == nn::LabelKind::several; }
+};
+
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
@@ -200,6 +208,8 @@ struct DataSettings {
     PreparationSettings preparation = {};
     AugmentationSettings augmentation = {};               // of real training images
     bool test_time_flip = false;                          // evaluation: each image is followed by its mirror image
+    bool balanced = false;                                // training draws each class equally often
+    TableLabels labels = {};                              // of photos
     double validation_fraction = 0.2;                     // of photos that no folder or table assigns to a split
     std::int64_t split_seed = 0;                          // of their choice
     std::optional<std::int64_t> classes = {};             // the number that the user expects

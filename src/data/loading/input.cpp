@@ -3,6 +3,7 @@
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/info.h>
+#include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/task_arena.h>
 
@@ -152,7 +153,7 @@ PixelFormat format_of_samples(const InputSettings& settings, Split split) {
 
 std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
     const std::int64_t side = image_side(settings);
-    return image_fields({format_of_samples(settings, split).dtype, {side, side, 3}});
+    return image_fields({format_of_samples(settings, split).dtype, {side, side, 3}}, label_count(settings));
 }
 
 /// Adds the settings that depend on the data and the split.
@@ -206,9 +207,7 @@ std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
     const auto count = [&](const Range& range, Sizes sizes) {
         Workspace& workspace = workspaces.local();
         for (std::int64_t index = range.begin(); index < range.end(); ++index) {
-            const std::int32_t label = dataset_->label(index, workspace);
-            CNNTRAIN_CHECK(label >= 0 && label < classes, "a label that is no class");
-            ++sizes[static_cast<std::size_t>(label)];
+            dataset_->count_labels(index, workspace, sizes);
         }
         return sizes;
     };
@@ -222,6 +221,19 @@ std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
     return arena.execute([&] { return tbb::parallel_reduce(Range(0, dataset_->size(), kGrain), none, count, sum); });
 }
 
+std::vector<std::int32_t> InputData::classes() const {
+    CNNTRAIN_CHECK(dataset_ != nullptr, "only real data have classes of samples");
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(dataset_->size()));
+    tbb::enumerable_thread_specific<Workspace> workspaces;
+    tbb::task_arena arena(std::clamp(settings_.threads, 1, tbb::info::default_concurrency()));
+    arena.execute([&] {
+        tbb::parallel_for(std::size_t{0}, labels.size(), [&](std::size_t i) {
+            labels[i] = dataset_->label(static_cast<std::int64_t>(i), workspaces.local());
+        });
+    });
+    return labels;
+}
+
 std::string InputData::describe(std::int64_t index) const {
     return dataset_ ? dataset_->place(index).text : "sample " + std::to_string(index);
 }
@@ -231,7 +243,8 @@ std::vector<Field> InputData::fields(std::int64_t micro_batch) const {
 }
 
 std::unique_ptr<Stream> InputData::stream(const LoaderSettings& settings) const {
-    const LoaderSettings whole = completed(settings, settings_, split_);
+    LoaderSettings whole = completed(settings, settings_, split_);
+    if (dataset_ && settings_.balanced && whole.feed == Feed::training) whole.classes = classes();
     if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, whole);
     return std::make_unique<Loader>(dataset_, whole);
 }

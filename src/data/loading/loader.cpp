@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -30,11 +31,44 @@ struct PlannedSample {
     SamplePosition position;
 };
 
+/// The samples of an epoch in which each class is drawn equally often, within one. A class of n samples goes through a
+/// permutation of them with every n draws, over all epochs. `classes`: of each sample.
+std::vector<std::uint32_t> balanced_order(std::uint64_t seed, std::uint32_t epoch,
+                                          const std::vector<std::int32_t>& classes) {
+    std::map<std::int32_t, std::vector<std::uint32_t>> samples;
+    for (std::uint32_t i = 0; i < classes.size(); ++i)
+        samples[classes[i]].push_back(i);
+    std::vector<std::uint32_t> draws(classes.size());  // draw j of class number c at j * classes + c
+    std::size_t number = 0;
+    for (const auto& [label, own] : samples) {
+        std::vector<std::uint32_t> order;
+        const std::size_t each = (classes.size() - number + samples.size() - 1) / samples.size();
+        for (std::size_t j = 0; j < each; ++j) {
+            const std::size_t draw = epoch * each + j;
+            if (order.empty() || draw % own.size() == 0) {
+                const auto pass = static_cast<std::uint32_t>(draw / own.size());
+                order =
+                    shuffled_order(Rng(seed, RngStream::balance, pass, number), static_cast<std::uint32_t>(own.size()));
+            }
+            draws[j * samples.size() + number] = own[order[draw % own.size()]];
+        }
+        ++number;
+    }
+    std::vector<std::uint32_t> result = shuffled_order(seed, epoch, static_cast<std::uint32_t>(classes.size()));
+    for (std::uint32_t& place : result)
+        place = draws[place];
+    return result;
+}
+
 /// Pure function of the data set's size, the settings and the batch number.
 class BatchPlanner {
 public:
     BatchPlanner(std::int64_t samples, const LoaderSettings& settings)
-        : samples_(samples), seed_(settings.seed), feed_(settings.feed), places_(samples, settings) {}
+        : samples_(samples),
+          seed_(settings.seed),
+          feed_(settings.feed),
+          classes_(settings.classes),
+          places_(samples, settings) {}
 
     const StreamPlaces& places() const { return places_; }
 
@@ -54,7 +88,8 @@ private:
         const auto epoch = static_cast<std::uint32_t>(position / samples_);
         const auto index = static_cast<std::uint64_t>(position % samples_);
         if (order_.empty() || order_epoch_ != epoch) {
-            order_ = shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_));
+            order_ = classes_.empty() ? shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_))
+                                      : balanced_order(seed_, epoch, classes_);
             order_epoch_ = epoch;
         }
         return {order_[index], {epoch, index}};
@@ -68,6 +103,7 @@ private:
     std::int64_t samples_;
     std::uint64_t seed_;
     Feed feed_;
+    std::vector<std::int32_t> classes_;
     StreamPlaces places_;
     std::vector<std::uint32_t> order_;
     std::uint32_t order_epoch_ = 0;

@@ -46,7 +46,7 @@ Origin ClassFolders::origin() const {
     Origin origin{.samples = size()};
     std::int32_t label = -1;
     for (std::int64_t i = 0; i < size(); ++i) {
-        const std::string& name = photos_->classes[static_cast<std::size_t>(list().label(i))];
+        const std::string name = photos_->name_of(list().label(i));
         if (list().label(i) != std::exchange(label, list().label(i))) origin.parts.push_back({.name = name});
         OriginPart& part = origin.parts.back();
         ++part.samples;
@@ -62,6 +62,12 @@ Origin ClassFolders::origin() const {
 
 EncodedImages::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
     return file_image(file_of(index), list().label(index), workspace);
+}
+
+void ClassFolders::count_labels(std::int64_t index, Workspace& workspace, std::span<std::int64_t> counts) const {
+    if (photos_->label_sets.empty()) return EncodedImages::count_labels(index, workspace, counts);
+    for (const std::int32_t label : label_set(list().label(index)))
+        ++counts[static_cast<std::size_t>(label)];
 }
 
 namespace {
@@ -125,6 +131,7 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
 std::shared_ptr<const Dataset> open_folders(const InputSettings& settings, Split split, const PixelFormat& format) {
     EncodedImageSettings how = encoded_image_settings(settings, split, format);
     how.exif = Exif::applied;
+    how.labels = label_count(settings);
     const auto photos = photos_of(settings);
     tell(settings, *photos, split);
     return std::make_shared<ClassFolders>(photos, split, how);
@@ -139,12 +146,14 @@ constinit const ImageSet kClassFoldersSet = {
 /// The files by number.
 class ImageFolder::Images final : public EncodedImages {
 public:
+    /// `sets`: of labels, of which the labels are numbers if the settings have several labels.
     Images(const std::string& folder, const std::vector<std::string>& names, std::vector<std::int32_t> labels,
-           const EncodedImageSettings& settings)
+           LabelSets sets, const EncodedImageSettings& settings)
         : EncodedImages(settings, {.left_out = "it is left out"}),
           folder_(folder),
           names_(names),
-          labels_(std::move(labels)) {}
+          labels_(std::move(labels)),
+          sets_(std::move(sets)) {}
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
     DatasetState state() const override { return {.damaged = damaged()}; }
@@ -152,6 +161,9 @@ public:
 private:
     Image load(std::int64_t index, Workspace& workspace) const override {
         return file_image(file_of(index), labels_[static_cast<std::size_t>(index)], workspace);
+    }
+    std::span<const std::int32_t> label_set(std::int32_t label) const override {
+        return sets_.at(static_cast<std::size_t>(label));
     }
     SamplePlace place(std::int64_t index) const override { return {file_of(index)}; }
     std::string file_of(std::int64_t index) const override {
@@ -161,6 +173,7 @@ private:
     std::string folder_;
     const std::vector<std::string>& names_;
     std::vector<std::int32_t> labels_;
+    LabelSets sets_;
 };
 
 namespace {
@@ -171,7 +184,8 @@ namespace fs = std::filesystem;
 struct Found {
     fs::path folder;
     ListedFiles files;
-    std::map<std::string, std::string> classes = {};  // of a table, by file
+    std::map<std::string, std::size_t> rows = {};  // of a table, by file: the class's number in the listing
+    PhotoListing listing = {};
 };
 
 Found find_matches(const std::string& pattern) {
@@ -203,20 +217,21 @@ void leave_out_missing(Found& found) {
 }
 
 /// The photos of a table of files and classes.
-Found find_rows(const std::string& table) {
-    const PhotoListing listing = list_photo_table(table);
-    Found found{listing.top, {}};
-    for (const ListedPhoto& photo : listing.photos) {
+Found find_rows(const std::string& table, const TableLabels& labels) {
+    Found found;
+    found.listing = list_photo_table(table, labels);
+    found.folder = found.listing.top;
+    for (const ListedPhoto& photo : found.listing.photos) {
         found.files.names.push_back(photo.path);
-        found.classes.emplace(photo.path, listing.classes[photo.class_number]);
+        found.rows.emplace(photo.path, photo.class_number);
     }
     std::ranges::sort(found.files.names);
     return found;
 }
 
-Found find_photos(const std::string& place) {
+Found find_photos(const std::string& place, const TableLabels& labels) {
     const fs::path path(place);
-    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place);
+    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place, labels);
     std::error_code failed;
     if (fs::is_regular_file(path, failed)) return {path.parent_path(), {{path.filename().string()}, {}}};
     if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
@@ -236,12 +251,12 @@ fs::path common_part(const fs::path& one, const fs::path& other) {
 }
 
 /// The photos of several places, relative to the last folder that all of them are in.
-Found find_photos(const std::vector<std::string>& places) {
-    if (places.size() == 1) return find_photos(places.front());
+Found find_photos(const std::vector<std::string>& places, const TableLabels& labels) {
+    if (places.size() == 1) return find_photos(places.front(), labels);
     Found all;
     std::vector<fs::path> paths;
     for (const std::string& place : places) {
-        const Found found = find_photos(place);
+        const Found found = find_photos(place, labels);
         for (const std::string& name : found.files.names)
             paths.push_back(fs::absolute(found.folder / name).lexically_normal());
         for (const auto& [extension, count] : found.files.left_out)
@@ -263,12 +278,30 @@ std::int32_t label_of(const Found& found, const std::string& name, const std::ve
         const auto place = std::ranges::find(classes, wanted);
         return place == classes.end() ? kNoLabel : static_cast<std::int32_t>(place - classes.begin());
     };
-    if (const auto row = found.classes.find(name); row != found.classes.end()) return number_of(row->second);
+    if (const auto row = found.rows.find(name); row != found.rows.end())
+        return number_of(found.listing.classes[row->second]);
     std::int32_t label = kNoLabel;
     for (const fs::path& folder : fs::path(name).parent_path()) {
         if (const std::int32_t number = number_of(folder.string()); number != kNoLabel) label = number;
     }
     return label;
+}
+
+/// The sets of labels in numbers of the network's classes, and the number of each set there; kNoLabel for a set with a
+/// label that is no class.
+std::vector<std::int32_t> numbers_of_sets(const PhotoListing& listing, const std::vector<std::string>& classes,
+                                          LabelSets& known) {
+    std::vector<std::int32_t> numbers;
+    for (const std::vector<std::int32_t>& set : listing.label_sets) {
+        std::vector<std::int32_t> own;
+        for (const std::int32_t label : set) {
+            const auto found = std::ranges::find(classes, listing.classes[static_cast<std::size_t>(label)]);
+            if (found != classes.end()) own.push_back(static_cast<std::int32_t>(found - classes.begin()));
+        }
+        numbers.push_back(own.size() == set.size() ? static_cast<std::int32_t>(known.size()) : kNoLabel);
+        if (own.size() == set.size()) known.push_back(std::move(own));
+    }
+    return numbers;
 }
 
 }  // namespace
@@ -280,23 +313,34 @@ bool is_photo_pattern(const std::string& place) {
 
 ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSettings& settings,
                          const PixelFormat& format) {
-    Found found = find_photos(places);
+    Found found = find_photos(places, settings.labels);
     names_ = std::move(found.files.names);
     left_out_ = left_out_text(found.files);
     if (names_.empty()) {
         throw Error(ErrorKind::data, "no image file in or below " + listed(places, "or") +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
-    const EncodedImageSettings how{.image_size = settings.image_size,
-                                   .format = format,
-                                   .exif = Exif::applied,
-                                   .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
-                                   .preparation = settings.preparation,
-                                   .mean_pixel = mean_pixel(settings)};
+    EncodedImageSettings how{.image_size = settings.image_size,
+                             .format = format,
+                             .exif = Exif::applied,
+                             .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
+                             .preparation = settings.preparation,
+                             .mean_pixel = mean_pixel(settings)};
     std::vector<std::int32_t> labels;
+    if (settings.labels.several()) {
+        how.labels = label_count(settings);
+        LabelSets known;
+        const std::vector<std::int32_t> numbers = numbers_of_sets(found.listing, settings.known_classes, known);
+        for (const std::string& name : names_) {
+            const auto row = found.rows.find(name);
+            labels.push_back(row == found.rows.end() ? kNoLabel : numbers[row->second]);
+        }
+        images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), std::move(known), how);
+        return;
+    }
     for (const std::string& name : names_)
         labels.push_back(label_of(found, name, settings.known_classes));
-    images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), how);
+    images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), LabelSets(), how);
 }
 
 ImageFolder::~ImageFolder() = default;

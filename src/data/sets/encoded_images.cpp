@@ -1,6 +1,7 @@
 #include "data/sets/encoded_images.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -62,19 +63,37 @@ EncodedImages::Image EncodedImages::file_image(const std::string& path, std::int
 }
 
 std::vector<Field> EncodedImages::fields() const {
-    return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
+    return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}}, settings_.labels);
+}
+
+/// `label`: below 0, or of label_set() where there are several.
+void EncodedImages::store_labels(std::int32_t label, SampleView out) const {
+    if (settings_.labels == 0) return store_label(label, out);
+    const auto store = [&](std::int64_t number, std::int32_t value) {
+        std::memcpy(out[1].subspan(static_cast<std::size_t>(number) * sizeof value).data(), &value, sizeof value);
+    };
+    for (std::int64_t number = 0; number < settings_.labels; ++number)
+        store(number, std::min(label, 0));
+    for (const std::int32_t one : label < 0 ? std::span<const std::int32_t>() : label_set(label))
+        store(one, 1);
+}
+
+SampleState EncodedImages::store_none(std::int32_t label, SampleView out) const {
+    const SampleState state = store_nothing(label, out);
+    store_labels(label, out);
+    return state;
 }
 
 SampleState EncodedImages::read(std::int64_t index, SamplePosition position, SampleView out,
                                 Workspace& workspace) const {
-    if (index == kPaddingSample) return store_nothing(kNoLabel, out);
+    if (index == kPaddingSample) return store_none(kNoLabel, out);
     for (int replacements = 0;; ++replacements) {
         const std::int64_t number = (index + replacements) % size();
         const Image image = load(number, workspace);
         try {
             if (!image.problem.empty()) throw Error(ErrorKind::data, image.problem);
             preprocess(image, position, image_of(out), workspace);
-            store_label(image.label, out);
+            store_labels(image.label, out);
             return SampleState::counted;
         } catch (const Error& bad) {
             const Error error = bad.within(place(number).text);
@@ -83,7 +102,7 @@ SampleState EncodedImages::read(std::int64_t index, SamplePosition position, Sam
             damage_.add(
                 number, file_of(number), error.what(),
                 replace ? "the next " + std::string(words_.unit) + " replaces it" : std::string(words_.left_out));
-            if (!replace) return store_nothing(kLeftOut, out);
+            if (!replace) return store_none(kLeftOut, out);
             if (replacements == kMostReplacements) {
                 throw Error(ErrorKind::data, std::string(error.what()) + "; so are the " +
                                                  std::to_string(kMostReplacements) + " " + std::string(words_.unit) +

@@ -62,6 +62,7 @@ enum class OnBadImage {
 
 struct EncodedImageSettings {
     std::int64_t image_size = 224;
+    std::int64_t labels = 0;  // C: a sample has the field i32[C] of several labels; 0: one label
     PixelFormat format = {};
     Exif exif = Exif::ignored;
     bool augment = false;    // random crop and flip; otherwise evaluation preprocessing
@@ -105,9 +106,13 @@ protected:
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
     SamplePlace place(std::int64_t index) const override = 0;
     virtual std::string file_of(std::int64_t index) const = 0;
+    /// The labels of a sample, where it has several and load() gives the number of their set.
+    virtual std::span<const std::int32_t> label_set(std::int32_t /*label*/) const { return {}; }
     std::int64_t damaged() const { return damage_.count(); }
 
 private:
+    void store_labels(std::int32_t label, SampleView out) const;
+    SampleState store_none(std::int32_t label, SampleView out) const;
     void preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
                     Workspace& workspace) const;
 

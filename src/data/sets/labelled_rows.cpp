@@ -186,15 +186,41 @@ LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& 
     text_.erase(0, mark);
     const TableFormat format = table_format(path, text_);
     if (format == TableFormat::tsv) std::erase(text_, '\r');
-    TableReader reader(text_, format, path);
+    const bool several = settings.labels == nn::LabelKind::several && !settings.columns;
+    TableReader reader(text_, format, path, several ? settings.label_separator.front() : '\0');
     TableRow row;
     if (!reader.next(row)) throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
+    const TableRow header = row;
+    LabelledTextSettings wanted = settings;
+    wanted.needs_labels = settings.needs_labels && !several;  // each label may have a column
     columns_ = settings.columns ? numbered_columns(*settings.columns)
-                                : find_columns(row.cells, settings, place_in(path, row.line));
-    if (!columns_.has_header) add(row.cells, row.line, settings);
+                                : find_columns(row.cells, wanted, place_in(path, row.line));
+    std::vector<TableRow> rows;
+    if (!columns_.has_header) rows.push_back(row);
     while (reader.next(row))
-        add(row.cells, row.line, settings);
+        rows.push_back(row);
+    for (const TableRow& one : rows)
+        add(one.cells, one.line, settings);
     if (rows_.empty()) throw Error(ErrorKind::data, path + " has a header line, but no row behind it");
+    if (several && !columns_.label) read_flags(rows, header, settings);
+}
+
+void LabelledRows::read_flags(const std::vector<TableRow>& rows, const TableRow& header,
+                              const LabelledTextSettings& settings) {
+    std::vector<std::size_t> used = {columns_.text};
+    if (columns_.pair) used.push_back(*columns_.pair);
+    const std::vector<std::size_t> flags = columns_.has_header ? flag_columns(rows, used) : std::vector<std::size_t>();
+    const std::vector<std::string> names(header.cells.begin(), header.cells.end());
+    if (flags.empty() && settings.needs_labels) {
+        throw Error(ErrorKind::data, place_in(settings.file, header.line) +
+                                         ": expected a column named label, or a column of 0 and 1 for each label, "
+                                         "besides the text; found " +
+                                         quoted_cells(names));
+    }
+    for (std::size_t i = 0; i < rows.size() && !flags.empty(); ++i) {
+        flags_.push_back(names_of_flags(rows[i], flags, names, settings.label_separator.front()));
+        rows_[i].label = flags_.back();
+    }
 }
 
 void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t line,

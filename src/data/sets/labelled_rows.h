@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/sets.h"
+#include "data/text/table.h"
 
 namespace cnntrain::data {
 
@@ -43,10 +45,13 @@ public:
 
 private:
     void add(const std::vector<std::string_view>& cells, std::int64_t line, const LabelledTextSettings& settings);
+    /// The labels of rows with a column of 0 and 1 for each.
+    void read_flags(const std::vector<TableRow>& rows, const TableRow& header, const LabelledTextSettings& settings);
 
     std::string text_;
     LabelledColumns columns_;
     std::vector<LabelledRow> rows_;
+    std::deque<std::string> flags_;  // labels that are not in the text as they are in rows_
 };
 
 }  // namespace cnntrain::data

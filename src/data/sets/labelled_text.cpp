@@ -178,14 +178,7 @@ std::vector<std::string> classes_of(const LabelledRows& table, const std::vector
 /// A row's label, or the several ones in its cell.
 std::vector<std::string> labels_of(const LabelledRow& row, const LabelledTextSettings& settings) {
     if (settings.labels != nn::LabelKind::several) return {stripped(row.label)};
-    std::vector<std::string> labels;
-    for (std::string_view rest = row.label; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(settings.label_separator), rest.size());
-        std::string label = stripped(rest.substr(0, end));
-        if (!label.empty()) labels.push_back(std::move(label));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return labels;
+    return split_labels(row.label, settings.label_separator.front());
 }
 
 /// Appends the row's labels as the tokens have them; nothing if one is unknown.

@@ -236,10 +236,10 @@ PhotoListing list_classes(const fs::path& top) {
 
 }  // namespace
 
-bool names_validation_photos(const std::string& place) {
+bool names_validation_photos(const std::string& place, const TableLabels& labels) {
     std::error_code failed;
     if (!is_photo_table(place)) return !validation_folders(place).empty();
-    return fs::is_regular_file(place, failed) && !list_photo_table(place).holds_out;
+    return fs::is_regular_file(place, failed) && !list_photo_table(place, labels).holds_out;
 }
 
 bool looks_like_photos(const std::string& place) {
@@ -260,10 +260,10 @@ bool looks_like_photos(const std::string& place) {
     return false;
 }
 
-PhotoListing list_photos(const std::string& place) {
+PhotoListing list_photos(const std::string& place, const TableLabels& labels) {
     const fs::path top = fs::absolute(without_trailing_slashes(place)).lexically_normal();
     const auto has_splits = [&] { return is_folder(top / kTrain) || !validation_folders(top).empty(); };
-    PhotoListing listing = is_photo_table(place) ? list_photo_table(place)
+    PhotoListing listing = is_photo_table(place) ? list_photo_table(place, labels)
                            : has_splits()        ? list_splits(top)
                                                  : list_classes(top);
     for (const std::string& name : listing.classes)
@@ -278,17 +278,18 @@ namespace {
 enum Column : std::size_t { file_column, class_column, split_column, column_count };
 
 /// Names of columns, in lower case.
-constexpr std::array<std::array<std::string_view, 10>, column_count> kNames = {{
+constexpr std::array<std::array<std::string_view, 11>, column_count> kNames = {{
     {"file", "path", "filename", "file_name", "filepath", "file_path", "image", "image_path", "image_name", "photo"},
-    {"class", "label", "category", "class_name", "target", "labels", "label_name", "species", "class_id", "breed"},
-    {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
+    {"class", "label", "category", "class_name", "target", "labels", "label_name", "species", "class_id", "breed",
+     "tags"},
+    {"split", "set", "subset", "fold", "partition"},
 }};
 
 /// Index of each column; beyond the row's cells if the table does not have the column.
 using Columns = std::array<std::size_t, column_count>;
 
-/// The columns of a header; nothing if the row is not one.
-std::optional<Columns> columns_of_header(const TableRow& row) {
+/// The columns of a header; nothing if the row is not one. `several`: labels may be columns of their own.
+std::optional<Columns> columns_of_header(const TableRow& row, bool several) {
     Columns columns;
     columns.fill(row.cells.size());
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell) {
@@ -298,7 +299,7 @@ std::optional<Columns> columns_of_header(const TableRow& row) {
             if (named && columns[column] == row.cells.size()) columns[column] = cell;
         }
     }
-    const bool whole = columns[file_column] < row.cells.size() && columns[class_column] < row.cells.size();
+    const bool whole = columns[file_column] < row.cells.size() && (several || columns[class_column] < row.cells.size());
     return whole ? std::optional(columns) : std::nullopt;
 }
 
@@ -337,49 +338,86 @@ std::string with_slashes(std::string file) {
 
 class TableFile {
 public:
-    explicit TableFile(const std::string& path) : path_(path), text_(read_text(posix_files(), path)) {
+    TableFile(const std::string& path, const TableLabels& labels)
+        : path_(path), text_(read_text(posix_files(), path)), labels_(labels) {
         text_ = std::string(checked_utf8(text_, path));
     }
 
     std::vector<Row> rows() {
-        TableReader reader(text_, table_format(path_, text_), path_);
-        std::vector<Row> result;
+        const char joint = labels_.several() ? labels_.separator.front() : '\0';
+        TableReader reader(text_, table_format(path_, text_), path_, joint);
+        std::vector<TableRow> read_rows;
         std::optional<Columns> columns;
+        std::vector<std::string> header;
         TableRow row;
         while (reader.next(row)) {
             if (!columns) {
-                const std::optional<Columns> header = columns_of_header(row);
-                columns = header ? *header : Columns{0, 1, 2};
+                const std::optional<Columns> named = columns_of_header(row, labels_.several());
+                columns = named ? *named : Columns{0, 1, 2};
                 cells_ = row.cells.size();
-                check_width(row, header.has_value());
-                if (header) continue;
+                check_width(row, named.has_value());
+                if (named) header = texts_of(row);
+                if (named) continue;
             }
             if (row.cells.size() != cells_) {
                 fail_row(path_, row.line,
                          "expected " + std::to_string(cells_) + " columns as in the first row, got " +
                              quoted_cells(texts_of(row)));
             }
-            result.push_back(read(row, *columns));
+            read_rows.push_back(row);
         }
-        if (result.empty()) throw Error(ErrorKind::data, path_ + " names no file; " + expected());
+        if (read_rows.empty()) throw Error(ErrorKind::data, path_ + " names no file; " + expected());
+        std::vector<std::size_t> flags;
+        if (columns->at(class_column) == cells_) flags = label_columns(read_rows, *columns, header);
+        std::vector<Row> result;
+        for (const TableRow& one : read_rows) {
+            result.push_back(read(one, *columns));
+            if (!flags.empty()) result.back().class_name = names_of_flags(one, flags, header, joint);
+        }
         return result;
     }
 
+    /// Columns that say nothing here; "" if there are none.
+    const std::string& unused_columns() const { return unused_columns_; }
+
 private:
-    static std::string expected() { return "expected a file and its class in each row, and perhaps its split"; }
+    std::vector<std::size_t> label_columns(const std::vector<TableRow>& rows, const Columns& columns,
+                                           const std::vector<std::string>& header) {
+        const std::vector<std::size_t> flags = flag_columns(rows, columns);
+        std::vector<std::string> others;
+        for (std::size_t i = 0; i < header.size(); ++i) {
+            const bool is_flag = std::ranges::find(flags, i) != flags.end();
+            if (!is_flag && std::ranges::find(columns, i) == columns.end()) others.push_back(header[i]);
+            if (is_flag && header[i].find(labels_.separator) != std::string::npos)
+                fail_row(path_, 1, "the label '" + header[i] + "' has the separator of labels in it");
+        }
+        if (flags.empty()) {
+            fail_row(
+                path_, 1,
+                "expected a column of labels, such as labels or tags, or a column of 0 and 1 for each label; got " +
+                    quoted_cells(header));
+        }
+        if (!others.empty()) unused_columns_ = quoted_cells(others);
+        return flags;
+    }
+
+    std::string expected() const {
+        return std::string("expected a file and its ") + (labels_.several() ? "labels" : "class") +
+               " in each row, and perhaps its split";
+    }
 
     void check_width(const TableRow& row, bool is_header) const {
         if (is_header || row.cells.size() == 2 || row.cells.size() == 3) return;
-        fail_row(
-            path_, row.line,
-            expected() + ", or a header that names the columns file and class; got " + quoted_cells(texts_of(row)));
+        fail_row(path_, row.line,
+                 expected() + ", or a header that names the columns file and class; got " +
+                     quoted_cells(texts_of(row)) + "; where photos have several labels, give --labels several");
     }
 
     Row read(const TableRow& row, const Columns& columns) const {
         const auto cell = [&](Column column) {
             return columns[column] < row.cells.size() ? row.cells[columns[column]] : std::string_view();
         };
-        if (cell(file_column).empty() || cell(class_column).empty())
+        if (cell(file_column).empty() || (cell(class_column).empty() && !labels_.several()))
             fail_row(path_, row.line, expected() + "; got " + quoted_cells(texts_of(row)));
         return {std::string(cell(file_column)), std::string(cell(class_column)),
                 split_of(cell(split_column), path_, row.line), row.line};
@@ -387,8 +425,44 @@ private:
 
     std::string path_;
     std::string text_;
+    TableLabels labels_;
     std::size_t cells_ = 0;
+    std::string unused_columns_;
 };
+
+/// Sets the classes, and gives each row the number of its class or of its set of labels.
+std::vector<std::size_t> number_classes(const std::vector<Row>& rows, const TableLabels& labels,
+                                        PhotoListing& listing) {
+    std::vector<std::vector<std::string>> names;
+    for (const Row& row : rows) {
+        names.push_back(labels.several() ? split_labels(row.class_name, labels.separator.front())
+                                         : std::vector{row.class_name});
+        listing.classes.insert(listing.classes.end(), names.back().begin(), names.back().end());
+    }
+    std::ranges::sort(listing.classes);
+    listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
+    sort_classes(listing.classes);
+    std::map<std::string_view, std::int32_t> numbers;
+    for (const std::string& name : listing.classes)
+        numbers.emplace(name, static_cast<std::int32_t>(numbers.size()));
+    std::map<std::vector<std::int32_t>, std::size_t> sets;
+    std::vector<std::size_t> result;
+    for (const std::vector<std::string>& own : names) {
+        std::vector<std::int32_t> set;
+        for (const std::string& name : own)
+            set.push_back(numbers.at(name));
+        std::ranges::sort(set);
+        set.erase(std::unique(set.begin(), set.end()), set.end());
+        if (!labels.several()) {
+            result.push_back(static_cast<std::size_t>(set.front()));
+            continue;
+        }
+        const auto [found, is_new] = sets.emplace(set, sets.size());
+        if (is_new) listing.label_sets.push_back(set);
+        result.push_back(found->second);
+    }
+    return result;
+}
 
 }  // namespace
 
@@ -397,9 +471,12 @@ bool is_photo_table(const std::string& path) {
     return extension == ".csv" || extension == ".tsv" || extension == ".jsonl";
 }
 
-PhotoListing list_photo_table(const std::string& path) {
-    std::vector<Row> rows = TableFile(path).rows();
+PhotoListing list_photo_table(const std::string& path, const TableLabels& labels) {
+    TableFile table(path, labels);
+    std::vector<Row> rows = table.rows();
     PhotoListing listing;
+    if (!table.unused_columns().empty())
+        listing.notices.push_back(path + ": columns that are not of 0 and 1 are no labels: " + table.unused_columns());
     listing.top = fs::absolute(path).lexically_normal().parent_path().string();
     listing.places = {path, path};
     const auto is_there = [&](const std::string& file) {
@@ -415,19 +492,13 @@ PhotoListing list_photo_table(const std::string& path) {
                  "there is no file " + rows.front().file + " in " + listing.top +
                      "; paths are relative to the table, and a header names its columns file, class and split");
     }
-    for (const Row& row : rows)
-        listing.classes.push_back(row.class_name);
-    std::ranges::sort(listing.classes);
-    listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
-    sort_classes(listing.classes);
-    std::map<std::string, std::size_t, std::less<>> numbers;
-    for (const std::string& name : listing.classes)
-        numbers.emplace(name, numbers.size());
+    const std::vector<std::size_t> class_numbers = number_classes(rows, labels, listing);
 
     const bool validates = std::ranges::any_of(rows, [](const Row& row) { return row.split == RowSplit::validation; });
     std::map<std::string, const Row*, std::less<>> seen;
     std::int64_t tests = 0;
-    for (const Row& row : rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const Row& row = rows[i];
         const std::string file = fs::path(row.file).lexically_normal().string();
         const auto [found, is_new] = seen.emplace(file, &row);
         if (!is_new) {
@@ -451,7 +522,7 @@ PhotoListing list_photo_table(const std::string& path) {
         if (row.split == RowSplit::none && validates)
             fail_row(path, row.line, "expected a split, as other rows have: train, val, valid, validation or test");
         listing.holds_out = listing.holds_out || !split;
-        listing.photos.push_back({file, numbers.find(row.class_name)->second, split});
+        listing.photos.push_back({file, class_numbers[i], split});
     }
     if (tests > 0) {
         listing.notices.push_back(counted(tests, "photo") + " of " + path +

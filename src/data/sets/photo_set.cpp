@@ -128,6 +128,30 @@ std::vector<std::size_t> first_copies_in(const PhotoListing& listing) {
         bytes, [&](std::size_t i) { return path_of(listing.top, listing.photos[i]); }, limited);
 }
 
+/// The class of each photo; with several labels, the rarest one of its labels, or the number of classes if it has none.
+std::vector<std::size_t> rarest_classes(const PhotoListing& listing) {
+    std::vector<std::size_t> result;
+    if (listing.label_sets.empty()) {
+        for (const ListedPhoto& photo : listing.photos)
+            result.push_back(photo.class_number);
+        return result;
+    }
+    std::vector<std::int64_t> counts(listing.classes.size() + 1, std::numeric_limits<std::int64_t>::max());
+    std::fill(counts.begin(), counts.end() - 1, 0);
+    for (const ListedPhoto& photo : listing.photos) {
+        for (const std::int32_t label : listing.label_sets[photo.class_number])
+            ++counts[static_cast<std::size_t>(label)];
+    }
+    for (const ListedPhoto& photo : listing.photos) {
+        std::size_t rarest = listing.classes.size();
+        for (const std::int32_t label : listing.label_sets[photo.class_number]) {
+            if (counts[static_cast<std::size_t>(label)] < counts[rarest]) rarest = static_cast<std::size_t>(label);
+        }
+        result.push_back(rarest);
+    }
+    return result;
+}
+
 /// Sets the split of the photos that have none: in each class, those with the least hashes of seed and path are
 /// validated. A photo more moves at most one other of its class. Copies of a photo stay together.
 void hold_out(PhotoListing& listing, const InputSettings& settings) {
@@ -139,12 +163,13 @@ void hold_out(PhotoListing& listing, const InputSettings& settings) {
     };
     const std::vector<std::size_t> copy_of = first_copies_in(listing);
     const std::uint64_t start = hash_text(std::to_string(settings.split_seed) + "/");
-    std::vector<std::vector<Hashed>> by_class(listing.classes.size());
+    const std::vector<std::size_t> classes = rarest_classes(listing);
+    std::vector<std::vector<Hashed>> by_class(listing.classes.size() + 1);
     for (std::size_t i = 0; i < listing.photos.size(); ++i) {
         const ListedPhoto& photo = listing.photos[i];
         if (photo.split) continue;
         const std::string& path = listing.photos[copy_of[i]].path;
-        by_class[photo.class_number].push_back({spread(hash_text(path, start)), copy_of[i], i});
+        by_class[classes[i]].push_back({spread(hash_text(path, start)), copy_of[i], i});
     }
     for (std::vector<Hashed>& photos : by_class) {
         std::ranges::sort(photos);
@@ -160,7 +185,8 @@ void hold_out(PhotoListing& listing, const InputSettings& settings) {
     }
 }
 
-/// Number in the network of each class of the data; the network's classes replace those of the data.
+/// Number in the network of each class of the data, or the number of each set of labels; the network's classes replace
+/// those of the data.
 std::vector<std::int32_t> labels_of(PhotoListing& listing, const std::vector<std::string>& known) {
     const std::vector<std::string>& wanted = known.empty() ? listing.classes : known;
     std::vector<std::int32_t> labels;
@@ -173,6 +199,13 @@ std::vector<std::int32_t> labels_of(PhotoListing& listing, const std::vector<std
         labels.push_back(static_cast<std::int32_t>(found - wanted.begin()));
     }
     if (!known.empty()) listing.classes = known;
+    if (listing.label_sets.empty()) return labels;
+    for (std::vector<std::int32_t>& set : listing.label_sets) {
+        for (std::int32_t& label : set)
+            label = labels[static_cast<std::size_t>(label)];
+    }
+    labels.resize(listing.label_sets.size());
+    std::iota(labels.begin(), labels.end(), 0);
     return labels;
 }
 
@@ -206,9 +239,21 @@ std::string PhotoSet::file(Split split, std::int64_t index) const {
 
 std::vector<std::int64_t> PhotoSet::counts(Split split) const {
     std::vector<std::int64_t> result(classes.size());
-    for (std::int64_t i = 0; i < of(split).size(); ++i)
-        ++result[static_cast<std::size_t>(of(split).label(i))];
+    for (std::int64_t i = 0; i < of(split).size(); ++i) {
+        const auto label = static_cast<std::size_t>(of(split).label(i));
+        if (label_sets.empty()) ++result[label];
+        for (const std::int32_t one : label_sets.empty() ? std::span<const std::int32_t>() : label_sets[label])
+            ++result[static_cast<std::size_t>(one)];
+    }
     return result;
+}
+
+std::string PhotoSet::name_of(std::int32_t label) const {
+    if (label_sets.empty()) return classes.at(static_cast<std::size_t>(label));
+    std::vector<std::string> names;
+    for (const std::int32_t one : label_sets.at(static_cast<std::size_t>(label)))
+        names.push_back(classes.at(static_cast<std::size_t>(one)));
+    return joined(names, "|");
 }
 
 std::shared_ptr<const PhotoSet> FoundPhotos::get(const InputSettings& settings) {
@@ -216,6 +261,7 @@ std::shared_ptr<const PhotoSet> FoundPhotos::get(const InputSettings& settings) 
     digest.add(settings.folder);
     digest.add(std::to_string(settings.validation_fraction));
     digest.add(static_cast<std::uint64_t>(settings.split_seed));
+    digest.add(std::string(spelling(settings.labels.kind)) + settings.labels.separator);
     for (const std::string& name : settings.known_classes)
         digest.add(name);
     const std::lock_guard lock(mutex_);
@@ -244,7 +290,13 @@ std::int64_t median_side(const std::vector<ListedPhoto>& photos) {
 }
 
 PhotoSet find_photos(const InputSettings& settings) {
-    PhotoListing listing = list_photos(settings.folder);
+    if (settings.labels.several() && !is_photo_table(settings.folder)) {
+        throw Error(ErrorKind::usage,
+                    "--labels several: expected a table of files and labels (.csv, .tsv or .jsonl) "
+                    "as --data-dir, got the folder " +
+                        settings.folder);
+    }
+    PhotoListing listing = list_photos(settings.folder, settings.labels);
     if (listing.classes.size() < 2 && settings.known_classes.empty()) {
         fail_photo("expected a folder for each of at least two classes in " +
                    listing.places[static_cast<std::size_t>(Split::train)] + ", found " +
@@ -263,6 +315,7 @@ PhotoSet find_photos(const InputSettings& settings) {
     set.places = std::move(listing.places);
     set.top = std::move(listing.top);
     set.classes = std::move(listing.classes);
+    set.label_sets = std::move(listing.label_sets);
     set.unused = std::move(listing.unused);
     return set;
 }

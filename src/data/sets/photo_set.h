@@ -51,9 +51,12 @@ std::string unused_text(const UnusedFiles& files);
 /// A table with a header: file, reason, detail.
 std::string unused_csv(const UnusedFiles& files);
 
+/// The different sets of labels that photos have; a photo has the number of its set.
+using LabelSets = std::vector<std::vector<std::int32_t>>;
+
 struct ListedPhoto {
     std::string path;               // below PhotoListing::top
-    std::size_t class_number = 0;   // in PhotoListing::classes
+    std::size_t class_number = 0;   // in PhotoListing::classes, or in label_sets
     std::optional<Split> split;     // nothing: the photo goes to one of them by the validation fraction
     std::uint64_t bytes = 0;        // of the file; 0 until it was looked at
     std::int64_t shorter_side = 0;  // pixels of the image, as its header says; 0: unknown
@@ -64,11 +67,13 @@ struct ListedPhoto {
 /// - the same without validation photos: a share of the training photos is held out;
 /// - a folder with a folder for each class: a share is held out. A folder named as a validation or test split is that
 ///   split alone;
-/// - a table of files, classes and, if it has them, splits (.csv, .tsv or .jsonl).
+/// - a table of files, classes and, if it has them, splits (.csv, .tsv or .jsonl). With several labels a photo, a cell
+///   has any number of them, a line of JSON a list, or each label a column of 0 and 1.
 /// Photos may lie deeper in a class folder, unless it is not clear which folder is the class.
 struct PhotoListing {
     std::string top;
     std::vector<std::string> classes;   // sorted
+    LabelSets label_sets = {};          // of photos with several labels: numbers in `classes`; else empty
     std::vector<ListedPhoto> photos;    // in no order
     std::array<std::string, 2> places;  // by Split: the folder of classes, or the table
     UnusedFiles unused;
@@ -77,11 +82,11 @@ struct PhotoListing {
 };
 
 /// Error(data) names the folder, or the table's line.
-PhotoListing list_photos(const std::string& place);
+PhotoListing list_photos(const std::string& place, const TableLabels& labels);
 
 /// True for the name of a table: a .csv, .tsv or .jsonl file.
 bool is_photo_table(const std::string& path);
-PhotoListing list_photo_table(const std::string& path);
+PhotoListing list_photo_table(const std::string& path, const TableLabels& labels);
 
 /// Photos of a split with their labels, in little memory.
 class PhotoList {
@@ -110,6 +115,7 @@ private:
 struct PhotoSet {
     std::string top;                    // photos' paths are relative to it
     std::vector<std::string> classes;   // names by label
+    LabelSets label_sets = {};          // with several labels: a photo's label is the number of its set; else empty
     std::array<PhotoList, 2> splits;    // by Split, each sorted by class and path
     std::array<std::string, 2> places;  // the folder or the table of each split
     UnusedFiles unused;
@@ -120,7 +126,9 @@ struct PhotoSet {
     const std::string& place(Split split) const { return places[static_cast<std::size_t>(split)]; }
     /// The path of a photo's file.
     std::string file(Split split, std::int64_t index) const;
-    /// The number of photos of each class in a split.
+    /// The name of a photo's class, or those of its labels.
+    std::string name_of(std::int32_t label) const;
+    /// The number of photos of each class, or with each label, in a split.
     std::vector<std::int64_t> counts(Split split) const;
 };
 
@@ -185,6 +193,10 @@ private:
     Image load(std::int64_t index, Workspace& workspace) const override;
     SamplePlace place(std::int64_t index) const override { return {file_of(index), std::string(list().path(index))}; }
     std::string file_of(std::int64_t index) const override { return photos_->file(split_, index); }
+    std::span<const std::int32_t> label_set(std::int32_t label) const override {
+        return photos_->label_sets.at(static_cast<std::size_t>(label));
+    }
+    void count_labels(std::int64_t index, Workspace& workspace, std::span<std::int64_t> counts) const override;
 
     std::shared_ptr<const PhotoSet> photos_;
     Split split_;

@@ -154,6 +154,11 @@ std::int64_t class_count(const DataSettings& settings) {
     return found;
 }
 
+std::int64_t label_count(const DataSettings& settings) {
+    if (!settings.labels.several()) return 0;
+    return settings.known_classes.empty() ? class_count(settings) : std::ssize(settings.known_classes);
+}
+
 std::vector<std::string> class_names(const DataSettings& settings) {
     const auto names = image_set(settings.dataset).classes;
     if (names == nullptr || settings.kind != DataKind::real) return {};
@@ -286,8 +291,15 @@ std::int32_t Dataset::label(std::int64_t /*index*/, Workspace& /*workspace*/) co
     return kNoLabel;
 }
 
-std::vector<Field> image_fields(const TensorDesc& image) {
-    return {{std::string(kImages), image}, {std::string(kLabels), {DType::i32, {}}}};
+void Dataset::count_labels(std::int64_t index, Workspace& workspace, std::span<std::int64_t> counts) const {
+    const std::int32_t own = label(index, workspace);
+    CNNTRAIN_CHECK(own >= 0 && own < std::ssize(counts), "a label that is no class");
+    ++counts[static_cast<std::size_t>(own)];
+}
+
+std::vector<Field> image_fields(const TensorDesc& image, std::int64_t labels) {
+    const Shape shape = labels > 0 ? Shape{labels} : Shape{};
+    return {{std::string(kImages), image}, {std::string(kLabels), {DType::i32, shape}}};
 }
 
 void store_label(std::int32_t label, SampleView out) {

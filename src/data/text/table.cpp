@@ -44,6 +44,19 @@ std::string cell_of(const nlohmann::ordered_json& value) {
     return {text.data(), end};
 }
 
+/// Nothing if an element has the joint in it or is no text or number. Never longer than the list: a joint takes the
+/// place of a comma.
+std::optional<std::string> cell_of_list(const nlohmann::ordered_json& list, char joint) {
+    std::string cell;
+    for (const nlohmann::ordered_json& element : list) {
+        const std::string text = element.is_structured() || element.is_null() ? "" : cell_of(element);
+        if (text.empty() || text.find(joint) != std::string::npos) return std::nullopt;
+        if (!cell.empty()) cell += joint;
+        cell += text;
+    }
+    return cell;
+}
+
 bool is_utf16(std::string_view text) {
     return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
 }
@@ -111,12 +124,13 @@ std::string quoted_cells(const std::vector<std::string>& cells) {
     return listed(words);
 }
 
-TableReader::TableReader(std::string& text, TableFormat format, std::string path)
+TableReader::TableReader(std::string& text, TableFormat format, std::string path, char joint)
     : text_(text),
       format_(format),
       separator_(format == TableFormat::tsv ? '\t' : ','),
       has_quotes_(format == TableFormat::csv),
-      path_(std::move(path)) {}
+      path_(std::move(path)),
+      joint_(joint) {}
 
 bool TableReader::next(TableRow& row) {
     if (format_ == TableFormat::json_lines) return next_object(row);
@@ -176,6 +190,12 @@ bool TableReader::next_object(TableRow& row) {
         known += found == object.end() ? 0 : 1;
         if (found == object.end() || found->is_null()) {
             cells.push_back(written(""));
+            continue;
+        }
+        if (found->is_array() && joint_ != '\0') {
+            const std::optional<std::string> cell = cell_of_list(*found, joint_);
+            if (!cell) fail("expected a list of texts without '" + std::string(1, joint_) + "' as '" + key + "'");
+            cells.push_back(written(*cell));
             continue;
         }
         if (found->is_structured()) fail("expected a text or a number as '" + key + "', got a list or an object");
@@ -240,6 +260,39 @@ bool TableReader::at_line_end() const {
 
 void TableReader::fail(const std::string& what) const {
     throw Error(ErrorKind::data, place_in(path_, row_line_) + ": " + what);
+}
+
+std::vector<std::size_t> flag_columns(std::span<const TableRow> rows, std::span<const std::size_t> used) {
+    std::vector<std::size_t> columns;
+    for (std::size_t column = 0; !rows.empty() && column < rows.front().cells.size(); ++column) {
+        const bool is_used = std::ranges::find(used, column) != used.end();
+        const auto is_flag = [&](const TableRow& row) {
+            const std::string_view cell = row.cells[column];
+            return cell == "0" || cell == "1" || cell == "0.0" || cell == "1.0";
+        };
+        if (!is_used && std::ranges::all_of(rows, is_flag)) columns.push_back(column);
+    }
+    return columns;
+}
+
+std::string names_of_flags(const TableRow& row, std::span<const std::size_t> columns,
+                           std::span<const std::string> header, char joint) {
+    std::string names;
+    for (const std::size_t column : columns) {
+        if (row.cells[column].starts_with('1')) names += (names.empty() ? "" : std::string(1, joint)) + header[column];
+    }
+    return names;
+}
+
+std::vector<std::string> split_labels(std::string_view cell, char separator) {
+    std::vector<std::string> labels;
+    for (std::string_view rest = cell; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(separator), rest.size());
+        std::string label = stripped(rest.substr(0, end));
+        if (!label.empty()) labels.push_back(std::move(label));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return labels;
 }
 
 }  // namespace cnntrain::data

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,8 +44,8 @@ struct TableRow {
 class TableReader {
 public:
     /// Cells are views of `text`, which must outlive them. Quoted cells and values of JSON are rewritten in place,
-    /// without their quotes.
-    TableReader(std::string& text, TableFormat format, std::string path);
+    /// without their quotes. `joint`: what joins the elements of a list of JSON to a cell; '\0': lists are refused.
+    TableReader(std::string& text, TableFormat format, std::string path, char joint = '\0');
 
     /// Reads the next non-empty row; returns false at the end. Error(data) gives the line of a quote that is not
     /// closed, of text after a closing quote, of a row that is too long, or of a line that is no object of texts,
@@ -65,6 +66,7 @@ private:
     char separator_;
     bool has_quotes_;
     std::string path_;
+    char joint_;
     std::size_t at_ = 0;
     std::int64_t line_ = 1;  // line number at `at_`
     std::int64_t row_line_ = 1;
@@ -74,5 +76,15 @@ private:
     std::vector<std::string_view> first_cells_;  // its values, which follow the header
     std::size_t written_ = 0;                    // end of the values in the text
 };
+
+// Tables of samples with any number of labels, in one cell or in columns of 0 and 1.
+
+/// The columns in which each row has 0 or 1 (or 0.0 and 1.0), but for those in `used`.
+std::vector<std::size_t> flag_columns(std::span<const TableRow> rows, std::span<const std::size_t> used);
+/// The names of the columns in which this row has 1, joined.
+std::string names_of_flags(const TableRow& row, std::span<const std::size_t> columns,
+                           std::span<const std::string> header, char joint);
+/// The parts of a cell without blanks around them, without empty ones.
+std::vector<std::string> split_labels(std::string_view cell, char separator);
 
 }  // namespace cnntrain::data
