@@ -134,7 +134,7 @@ std::vector<Flag> run_flags() {
          "for a model.safetensors"},
         {kWeightFlags, "",
          "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
-        {"--probabilities", "", "onnx: a second output with the softmax of the logits", {}, true},
+        {"--probabilities", "", "onnx: a second output with the softmax of the logits, or sigmoid", {}, true},
         {kPreparationFlags, "", "onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them", {}, true},
         {"--class-names", "", "of RUN: file with the name of a class on each line, instead of the run's names"},
         {"--data-dir", "", "of RUN: data whose samples the file is compared on; without it, the run's"},

@@ -656,6 +656,7 @@ const std::vector<HelpTopic>& help_topics() {
          body(kTextClassification)},
         {"question-answering", "BERT that answers questions on texts: files, results, run_squad.py",
          body(kQuestionAnswering)},
+        {"labels", "photos and texts with several labels: tables, losses, scores, thresholds", body(kLabels)},
         {"features", "a last layer in seconds, its cache, suspicious labels, near-duplicates", body(kFeatures)},
         {"precision", "types of weights and computation", body(kPrecision)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},

@@ -97,7 +97,9 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
     const Stopwatch watch;
     CreationTap tap(stream);
     std::optional<LabelTap> labels;
-    if (classifier_ != nullptr) labels.emplace(tap, classifier_->label_field());
+    const std::string_view scored = scorer_ != nullptr ? scorer_->labels_read() : "";
+    if (classifier_ != nullptr || !scored.empty())
+        labels.emplace(tap, classifier_ != nullptr ? classifier_->label_field() : scored);
     data::BatchSource& source = labels ? static_cast<data::BatchSource&>(*labels) : tap;
     Seen seen;
     for (std::int64_t done = 0; done < batches && !seen.stopped;) {
@@ -113,7 +115,10 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
         if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, logits, done == 0);
         metrics::add(seen.sums, result.sums);
         if (scorer_ != nullptr) append_logits(*executable_, loader_.micro_batch, seen.outputs);
-        if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
+        if (!scored.empty())
+            seen.outputs.labels.insert(seen.outputs.labels.end(), labels->labels().begin(), labels->labels().end());
+        if (classifier_ != nullptr && result.samples > 0)
+            seen.classes.add(executable_->output(kLogits), labels->labels());
         seen.samples += result.samples;
         ++done;
         seen.stopped = result.stopped || stop_requested();
@@ -184,7 +189,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     not_finite_ = std::move(seen.not_finite);
     if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
     if (scorer_ != nullptr) add_scores(seen, loader.micro_batch);
-    class_counts_ = std::move(seen.classes);
+    class_counts_ = scored_.classes.empty() ? std::move(seen.classes) : ClassCounts(scored_.classes);
     row.val_time = watch.seconds();
     CNNTRAIN_CHECK(
         most_batches_ || seen.samples + seen.left_out == stream->samples(),
@@ -247,20 +252,33 @@ void append_logits(backend::Executable& executable, std::int64_t micro_batch, Ro
     outputs.values.insert(outputs.values.end(), values.begin(), values.end());
 }
 
-RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks) {
+namespace {
+
+/// The values of all ranks in the order of the micro-batches, which the ranks take in turn. `batch`: of a micro-batch.
+template <typename T> std::vector<T> in_turn(const std::vector<T>& mine, std::size_t batch, comm::Communicator& ranks) {
     const auto count = static_cast<std::size_t>(ranks.size());
-    std::vector<float> gathered(mine.values.size() * count);
-    ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine.values)),
+    std::vector<T> gathered(mine.size() * count);
+    ranks.all_gather_among({0, ranks.size()}, std::as_bytes(std::span(mine)),
                            std::as_writable_bytes(std::span(gathered)), "results of a validation");
-    // Ranks take micro-batches in turn.
-    const auto batch = static_cast<std::size_t>(micro_batch * mine.width);
-    RowOutputs all{mine.width, std::vector<float>(gathered.size())};
+    std::vector<T> all(gathered.size());
     for (std::size_t rank = 0; rank < count; ++rank) {
-        for (std::size_t i = 0; i * batch < mine.values.size(); ++i) {
-            const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.values.size() + i * batch);
-            std::copy_n(from, batch, all.values.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
+        for (std::size_t i = 0; i * batch < mine.size(); ++i) {
+            const auto from = gathered.begin() + static_cast<std::ptrdiff_t>(rank * mine.size() + i * batch);
+            std::copy_n(from, batch, all.begin() + static_cast<std::ptrdiff_t>((i * count + rank) * batch));
         }
     }
+    return all;
+}
+
+}  // namespace
+
+RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks) {
+    const auto batch = static_cast<std::size_t>(micro_batch);
+    const auto width = static_cast<std::size_t>(mine.width);
+    RowOutputs all{mine.width, in_turn(mine.values, batch * width, ranks)};
+    if (mine.labels.empty()) return all;
+    const std::size_t rows = mine.values.size() / width;
+    all.labels = in_turn(mine.labels, batch * (mine.labels.size() / rows), ranks);
     return all;
 }
 

@@ -315,13 +315,17 @@ int answer(const Scorer& scorer, const Work& work) {
     const Stopwatch watch;
     const metrics::Unit& unit = task.columns().unit;
     RowOutputs outputs;
+    std::optional<LabelTap> tap;
+    if (!scorer.labels_read().empty()) tap.emplace(*stream, scorer.labels_read());
+    data::BatchSource& source = tap ? static_cast<data::BatchSource&>(*tap) : *stream;
     std::int64_t seen = 0;
     for (std::int64_t done = 0; done < stream->batches_per_sweep();) {
-        const backend::StepResult result = executable->evaluate(*stream, 1);
+        const backend::StepResult result = executable->evaluate(source, 1);
         if (const auto where = not_finite_in(*executable, result, result.samples > 0 ? kLogits : "", done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
         append_logits(*executable, loader.micro_batch, outputs);
+        if (tap) outputs.labels.insert(outputs.labels.end(), tap->labels().begin(), tap->labels().end());
         seen += result.samples;
         ++done;
         const double rate = static_cast<double>(seen * ranks.size()) / watch.seconds();

@@ -195,7 +195,12 @@ Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Execut
 }
 
 std::string Monitor::best_text() const {
-    const std::string metric = std::string(spelling(result_.metric()));
+    std::string metric(spelling(result_.metric()));
+    for (const std::string& name : task_.traits().metrics.at(result_.metric())) {
+        for (const metrics::Column& column : task_.columns().validation) {
+            if (column.name == name && column.divisor == kScored) metric = column.label;
+        }
+    }
     if (!result_.best()) return "no finite " + metric;
     return metric + " " + value_text(result_.metric(), result_.best()->value) + " of " + task_.description().update +
            " " + std::to_string(result_.best()->iteration);

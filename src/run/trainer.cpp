@@ -324,6 +324,8 @@ void Trainer::save_best() {
     const weights::TensorSource tensors = weights::source_of(parts_.average ? parts_.average->values() : weights);
     weights::Checkpoint checkpoint = described();
     checkpoint.metadata[kBestKey] = parts_.monitor->best_text();
+    for (const auto& [key, value] : parts_.monitor->metadata())
+        checkpoint.metadata[key] = value;
     files_.make_directories(folder_.checkpoints);
     weights::save(files_, weights::best_path(folder_.checkpoints), checkpoint,
                   settings_.in_f32 ? in_f32(tensors) : tensors);

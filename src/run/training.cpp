@@ -380,6 +380,8 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const options::Settings& settings = start.arguments.settings;
     if (settings.head.solves() && !task.has_real_data())
         throw Error(ErrorKind::usage, "--head-only and --head-first need real data");
+    if (settings.head.solves() && task.solvable() == nullptr)
+        throw Error(ErrorKind::usage, "--head-only and --head-first need classes or labels; they solve no scores");
     const TrainingData data =
         done_by_all(*host.communicator, "data of the run", [&] { return data_and_graph(task, backend, settings); });
     agree_on_data(data.origin, task.description().arithmetic, host);

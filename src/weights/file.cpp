@@ -337,11 +337,15 @@ std::vector<std::string> class_names(const std::map<std::string, std::string>& m
     return list.get<std::vector<std::string>>();
 }
 
+std::map<std::string, std::string> metadata_of(const FileSystem& files, const std::string& path) {
+    if (foreign_format(files, path)) return {};
+    return CheckpointFile(files, path, Edited::ignored).metadata();
+}
+
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
     const std::string path = one_of(files, restore_path).path;
     try {
-        if (foreign_format(files, path)) return {};
-        return class_names(CheckpointFile(files, path, Edited::ignored).metadata());
+        return class_names(metadata_of(files, path));
     } catch (const Error& error) {
         throw error.within(path);
     }

@@ -1716,7 +1716,7 @@ S1-31.
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 208 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 212 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, learning-rate-schedule, last-layer-from-features, device, logging,
   ipu.
   --help OPTION says all about one option; cnntrain help lists topics.

@@ -498,8 +498,9 @@ All options of BERT.
     --validation-fraction X       Share of each class in --data-dir that is held out for validation,
                                   the same in every run; without --validation-file. (default 0.1)
     --labels NAME                 Labels of a text: single (one of several classes), score (a number)
-                                  or several (any of the classes, separated by |). (single, score,
-                                  several; default single)
+                                  or several (any of the classes, also none). (single, score, several;
+                                  default single)
+    --label-separator TEXT        Character between the labels in a cell of a table. (default |)
     --task-name NAME              Task of GLUE whose files are in the folder --data-dir: its train.tsv
                                   to train, its dev.tsv to validate, its test.tsv for inference.
                                   (cola, sst2, mrpc, stsb, qqp, mnli, mnli-mm, ax, qnli, rte, wnli)

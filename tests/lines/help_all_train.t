@@ -27,6 +27,9 @@ All options of training, validation, inference and restore.
     --num-classes N               Number of classes: must agree with the data, where they name their
                                   classes; otherwise the outputs of the network. Without it, as many
                                   as the data have.
+    --labels NAME                 Labels of a sample: single (one of several classes) or several (any
+                                  of the classes, also none). (single, several; default single)
+    --label-separator TEXT        Character between the labels in a cell of a table. (default |)
     --validation-fraction X       Share of each class's photos held out for validation, where no
                                   folder or table says which. (default 0.2)
     --split-seed N                Seed of the choice of these photos; --seed does not change it.
@@ -122,7 +125,14 @@ All options of training, validation, inference and restore.
                                   by the mean pixel. (default 0)
     --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
                                   of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. (default none)
+                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
+                                  label; balanced: photos without it / photos with it. (default none)
+    --balanced-sampling           Draw each class equally often in training: an epoch has as many
+                                  images as ever, those of rare classes more than once, and some of
+                                  frequent ones in a later epoch.
+    --focal-gamma X               With --labels several: exponent of the focal loss, in which a label
+                                  of probability p counts (1 - p)^G times, such as 2; 0: cross
+                                  entropy. (default 0)
     --teacher PATH                Run or file of weights of a network with the same classes, usually a
                                   larger one, whose answers the training learns, too.
     --distill X ...               A,T: the loss is 1 - A times the usual one and A times T^2 times the
@@ -612,6 +622,9 @@ All options of training, validation, inference and restore.
     --num-classes N               Number of classes: must agree with the data, where they name their
                                   classes; otherwise the outputs of the network. Without it, as many
                                   as the data have.
+    --labels NAME                 Labels of a sample: single (one of several classes) or several (any
+                                  of the classes, also none). (single, several; default single)
+    --label-separator TEXT        Character between the labels in a cell of a table. (default |)
     --validation-fraction X       Share of each class's photos held out for validation, where no
                                   folder or table says which. (default 0.2)
     --split-seed N                Seed of the choice of these photos; --seed does not change it.
@@ -666,7 +679,12 @@ All options of training, validation, inference and restore.
                                   by the mean pixel. (default 0; changes nothing here)
     --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
                                   of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. (default none; changes nothing here)
+                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
+                                  label; balanced: photos without it / photos with it. (default none;
+                                  changes nothing here)
+    --balanced-sampling           Draw each class equally often in training: an epoch has as many
+                                  images as ever, those of rare classes more than once, and some of
+                                  frequent ones in a later epoch. (changes nothing here)
     --padding NAME                Padding of convolutions and pools with a stride: TensorFlow's SAME,
                                   or symmetric as in PyTorch. Without it, that of the weights of
                                   --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.
@@ -1028,6 +1046,9 @@ All options of training, validation, inference and restore.
     --num-classes N               Number of classes: must agree with the data, where they name their
                                   classes; otherwise the outputs of the network. Without it, as many
                                   as the data have.
+    --labels NAME                 Labels of a sample: single (one of several classes) or several (any
+                                  of the classes, also none). (single, several; default single)
+    --label-separator TEXT        Character between the labels in a cell of a table. (default |)
     --validation-fraction X       Share of each class's photos held out for validation, where no
                                   folder or table says which. (default 0.2)
     --split-seed N                Seed of the choice of these photos; --seed does not change it.
@@ -1096,7 +1117,12 @@ All options of training, validation, inference and restore.
                                   by the mean pixel. (default 0; changes nothing here)
     --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
                                   of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. (default none; changes nothing here)
+                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
+                                  label; balanced: photos without it / photos with it. (default none;
+                                  changes nothing here)
+    --balanced-sampling           Draw each class equally often in training: an epoch has as many
+                                  images as ever, those of rare classes more than once, and some of
+                                  frequent ones in a later epoch. (changes nothing here)
     --padding NAME                Padding of convolutions and pools with a stride: TensorFlow's SAME,
                                   or symmetric as in PyTorch. Without it, that of the weights of
                                   --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.

@@ -33,9 +33,9 @@ What each command's short help prints.
   
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
-  weights, validation, resuming, pretraining, text-classification, question-answering, features,
-  precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run,
-  profile, limits, differences.
+  weights, validation, resuming, pretraining, text-classification, question-answering, labels,
+  features, precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu,
+  dry-run, profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --help
   usage: cnntrain <command> [options]
@@ -69,9 +69,9 @@ What each command's short help prints.
   
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
-  weights, validation, resuming, pretraining, text-classification, question-answering, features,
-  precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu, dry-run,
-  profile, limits, differences.
+  weights, validation, resuming, pretraining, text-classification, question-answering, labels,
+  features, precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu,
+  dry-run, profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --version
   cnntrain VERSION
@@ -127,7 +127,7 @@ What each command's short help prints.
     --seed N                      Makes the run reproducible
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 208 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 212 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, learning-rate-schedule, last-layer-from-features, device, logging,
   ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
@@ -155,7 +155,7 @@ What each command's short help prints.
     --latency                     Measure latencies in validation
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 174 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 177 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain restore --help
@@ -213,7 +213,7 @@ What each command's short help prints.
     --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 182 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 185 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help
@@ -384,7 +384,7 @@ What each command's short help prints.
                                   file to write, or folder (with / at its end) for a model.safetensors
     --weights VALUE               onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored
                                   so, computed in float32)
-    --probabilities               onnx: a second output with the softmax of the logits
+    --probabilities               onnx: a second output with the softmax of the logits, or sigmoid
     --with-preprocessing          onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them
     --class-names VALUE           of RUN: file with the name of a class on each line, instead of the
                                   run's names
@@ -526,6 +526,7 @@ What each command's short help prints.
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
     text-classification BERT that classifies or scores texts: files, GLUE, validation, limits
     question-answering BERT that answers questions on texts: files, results, run_squad.py
+    labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
     reproducibility when two runs give the same results

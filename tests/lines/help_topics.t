@@ -39,6 +39,7 @@ Each topic of help, and what is not one.
     pretraining    BERT: text, phases, evaluation, Hugging Face's weights
     text-classification BERT that classifies or scores texts: files, GLUE, validation, limits
     question-answering BERT that answers questions on texts: files, results, run_squad.py
+    labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
     reproducibility when two runs give the same results
@@ -148,6 +149,9 @@ Each topic of help, and what is not one.
   as PyTorch's CrossEntropyLoss(weight) has it. With --label-smoothing, the term of each class has
   the weight of that class; with mixup and cutmix, labels count by their shares. Micro-batches are
   averaged, so weights act less the smaller micro-batches are. Validation has no weights.
+  
+  --balanced-sampling draws each class equally often instead. An epoch has as many images as ever; an
+  image of a rare class is seen again when all others of its class have been seen.
   $ cnntrain help run-folders
   A run writes into one folder: logs/<name>_<3 letters> (pretrain:
   checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It holds
@@ -567,8 +571,7 @@ Each topic of help, and what is not one.
   
   With --labels score, the label of a text is a number: the network has one output, its loss is the
   mean squared error, and validation prints the correlations of Pearson and Spearman. With --labels
-  several, a text has any number of the classes, separated by |, and none where the cell is empty;
-  validation prints the share of texts with exactly the right labels and F1.
+  several, a text has any number of the classes: `cnntrain help labels`.
   
   --task-name names a task of GLUE (cola sst2 mrpc stsb qqp mnli mnli-mm ax qnli rte wnli), and
   --data-dir the folder of its files: train.tsv trains, dev.tsv validates, inference answers test.tsv.
@@ -578,6 +581,39 @@ Each topic of help, and what is not one.
     cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR \
         --do-training --do-evaluation --do-predict --vocab-file vocab.txt --init-checkpoint CKPT \
         --output-dir OUT
+  $ cnntrain help labels
+  With --labels several, a photo or a text has any number of labels, also none. They come from a table
+  (.csv, .tsv or .jsonl), in one of three forms:
+  
+    file,labels       one column, with | between the labels (or another --label-separator); an empty
+    a.jpg,cat|dog     cell is a sample without labels
+    file,cat,dog      a column of 0 and 1 for each label; columns with other values are not used, and
+    a.jpg,1,1         named
+    {"file": "a.jpg", "labels": ["cat", "dog"]}       a list in each line of JSON
+  
+    cnntrain train --data-dir PHOTOS.csv --labels several --init-path WEIGHTS --logs-path RUN
+    cnntrain train --task text-classification --data-dir TEXTS.csv --labels several ...
+  
+  Each label has an output, whose sigmoid is its probability; the loss is the mean over the labels of
+  their cross entropies. Photos take --class-weights balanced, with which a rare label that is there
+  counts photos without it / photos with it times, as PyTorch's pos_weight, and --focal-gamma 2, with
+  which a label of probability p counts (1 - p)^2 times. Without a column of splits, photos are held
+  out so that the rarest label of each is in both splits.
+  
+  Validation prints the accuracy (share of labels that are right at a probability of 0.5), the loss,
+  map (mean over the labels of the average precision, as scikit-learn's), F1 of all labels together
+  (micro_f1) and its mean over the labels (macro_f1), and exact, the share of samples all of whose
+  labels are right. --keep-best accuracy compares photos by map, texts by accuracy. The file
+  validation_classes.csv has precision, recall and F1 of each label; `cnntrain validation --logs-path
+  DIR` writes label_scores.csv.
+  
+  ckpt-best carries a threshold for each label: the probability with the best F1 in its validation,
+  unless 0.5 is as good. inference predicts the labels that reach theirs; with other checkpoints,
+  those that reach 0.5. Predictions of photos have the probability of each label, too; a photo that
+  cannot be read has none. `convert --to onnx --probabilities` adds an output with the sigmoid.
+  
+  --head-only and --head-first solve a logistic regression for each label. Mixing, label smoothing, a
+  teacher, features, maps and temperatures are for one class a sample.
   $ cnntrain help features
   The features of a sample are what the last layer of a network reads. With a trained network they
   are enough to tell new classes apart, without training the network:
@@ -1006,5 +1042,5 @@ Each topic of help, and what is not one.
   Other programs' --learning-rate: --abs-learning-rate
   Other programs' --learning-rate: --base-learning-rate
   $ cnntrain help nothing-like-that
-  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification question-answering features precision reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
+  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification question-answering labels features precision reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
   [2]

@@ -85,6 +85,42 @@ TEST(Scores, OfSeveralLabels) {
     EXPECT_DOUBLE_EQ(macro_f1(counts.labels), (2.0 / 3 + 2.0 / 3 + 1) / 3);
 }
 
+/// 2000 predictions, many of them equal: numbers of scikit-learn's average_precision_score, and the best F1 that its
+/// f1_score has at any of the scores.
+TEST(Scores, LabelsEqualScikitLearn) {
+    constexpr std::array<double, 5> kPrecision = {0.628617927840626, 0.6886833100969691, 0.6212706820172744,
+                                                  0.576355030682402, 0.5689920102757923};
+    constexpr std::array<double, 5> kBestF1 = {0.7361563517915309, 0.7279411764705882, 0.7033898305084746,
+                                               0.7128712871287128, 0.6666666666666666};
+    constexpr std::array<double, 5> kBestScore = {0.5986124876114965, 0.6461843409316155, 0.6957383548067394,
+                                                  0.7413280475718533, 0.7185332011892963};
+    for (int c = 0; c < 5; ++c) {
+        std::vector<double> scores;
+        Labels labels;
+        for (int n = 0; n < 400; ++n) {
+            const int k = (n * 7919 + c * 523) % 1009;
+            scores.push_back(k / (c + 1) * (c + 1) / 1009.0);
+            labels.push_back((n * 31 + c) % (7 + c) == 0 || (k > 600 + 50 * c && n % 3 != 0) ? 1 : 0);
+        }
+        const auto at = static_cast<std::size_t>(c);
+        EXPECT_NEAR(average_precision(scores, labels), kPrecision.at(at), 1e-12);
+        const Threshold best = best_threshold(scores, labels, 0.5);
+        EXPECT_NEAR(best.f1, kBestF1.at(at), 1e-12);
+        EXPECT_LT(best.score, kBestScore.at(at));
+        EXPECT_GT(best.score, kBestScore.at(at) - 0.006) << "between two scores";
+    }
+}
+
+TEST(Scores, ThresholdsAreUsualUnlessAnotherIsBetter) {
+    EXPECT_EQ(best_threshold(std::vector<double>{0.9, 0.4}, Labels{1, 0}, 0.5).score, 0.5);
+    const Threshold planted = best_threshold(std::vector<double>{0.4, 0.3, 0.2, 0.1}, Labels{1, 1, 0, 0}, 0.5);
+    EXPECT_DOUBLE_EQ(planted.score, 0.25);
+    EXPECT_EQ(planted.f1, 1);
+    EXPECT_EQ(best_threshold(std::vector<double>{0.4, 0.3}, Labels{0, 0}, 0.5).score, 0.5);
+    EXPECT_EQ(best_threshold(std::vector<double>{0.4, 0.4}, Labels{1, 0}, 0.5).score, 0.2);
+    EXPECT_EQ(average_precision(std::vector<double>{0.4, 0.3}, Labels{0, 0}), 0);
+}
+
 TEST(Scores, ReportsAreSortedByKey) {
     const std::vector<std::string> predictions = {"0", "1", "1"};
     EXPECT_EQ(eval_results_text({{"loss", 0.25}, {"acc", 0.7}, {"average_loss", 1e-9}, {"pearson", 1}}, predictions),

@@ -19,6 +19,7 @@ TEST(ClassWeights, NumbersOrSomethingElse) {
 
 TEST(ClassWeights, BalancedOnesMakeClassesCountAlike) {
     EXPECT_THAT(balanced_weights({10, 30, 0}), ElementsAre(40.0 / 30, 40.0 / 90, 1));
+    EXPECT_THAT(balanced_label_weights({10, 30, 0}, 40), ElementsAre(3, 10.0 / 30, 1));
 }
 
 TEST(ClassWeights, FilesHaveNumbersInOrderOrNames) {

@@ -78,6 +78,41 @@ TEST(LinearHead, AgreesWithScikitLearn) {
     }
 }
 
+/// A regression for each label is one of two classes with half of the strength: the weights of its two classes are half
+/// of the label's, with opposite signs. Those of two classes agree with scikit-learn.
+TEST(LinearHead, SeveralLabelsHaveARegressionEach) {
+    constexpr double kStrength = 0.02;
+    const FeatureRows rows = standardised(golden_rows());
+    FeatureRows several = rows;
+    several.labels_each = 3;
+    several.labels.clear();
+    for (const std::int32_t label : rows.labels) {
+        for (std::int32_t c = 0; c < 3; ++c)
+            several.labels.push_back(label % (c + 2) == 0 ? 1 : 0);
+    }
+    const Fit fit = fit_head(several, 3, {.strength = kStrength});
+    EXPECT_TRUE(fit.converged);
+    EXPECT_EQ(fit.head.weight, fit_head(several, 3, {.strength = kStrength, .threads = 3}).head.weight);
+    double objective = 0;
+    double right = 0;
+    for (std::int64_t c = 0; c < 3; ++c) {
+        FeatureRows alone = rows;
+        for (std::int64_t r = 0; r < rows.count(); ++r)
+            alone.labels[static_cast<std::size_t>(r)] = several.labels_of(r)[static_cast<std::size_t>(c)];
+        const Fit one = fit_head(alone, 2, {.strength = 2 * kStrength});
+        objective += one.objective;
+        right += score(one.head, alone, 1).accuracy / 3;
+        for (std::int64_t k = 0; k < rows.width; ++k) {
+            const double weight = fit.head.weight[static_cast<std::size_t>(c * rows.width + k)];
+            const double twin = 2 * one.head.weight[static_cast<std::size_t>(rows.width + k)];
+            EXPECT_NEAR(weight, twin, 2e-3) << c << ", " << k;
+        }
+    }
+    EXPECT_NEAR(fit.objective, objective, 1e-6);
+    EXPECT_NEAR(score(fit.head, several, 1).accuracy, right, 2e-3);
+    EXPECT_EQ(chosen_rows(several, std::vector<std::int64_t>{4}).labels.size(), 3U);
+}
+
 TEST(LinearHead, DoesNotDependOnThreads) {
     const FeatureRows rows = standardised(golden_rows());
     const Fit one = fit_head(rows, 6, {.strength = 0.01, .threads = 1});

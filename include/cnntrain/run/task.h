@@ -25,6 +25,7 @@
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
+#include "cnntrain/run/scores.h"
 
 namespace cnntrain::run {
 
@@ -188,6 +189,7 @@ metrics::Column score_column(const std::string& name, const std::string& label);
 struct RowOutputs {
     std::int64_t width = 0;  // numbers of a row
     std::vector<float> values = {};
+    std::vector<std::int32_t> labels = {};  // of the rows, if the Scorer names their field
 
     std::span<const float> of(std::int64_t row) const {
         return std::span(values).subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
@@ -202,11 +204,36 @@ struct Answered {
 
 /// The results of a split's outputs.
 struct Scored {
-    std::map<std::string, double> values = {};  // of the columns that score_column() makes
+    std::vector<metrics::ClassCount> classes = {};     // of several labels: for the table of classes
+    std::map<std::string, std::string> metadata = {};  // for the best checkpoint, whose validation this is
+    std::map<std::string, double> values = {};         // of the columns that score_column() makes
     std::vector<Answered> answers = {};
     std::vector<std::string> lines = {};                          // for the console, after the answers
     std::vector<std::pair<std::string, std::string>> files = {};  // name and text, for the folder of results
 };
+
+// Samples with any of C labels. A label is predicted if its probability, the sigmoid of its logit, is at least its
+// threshold: 0.5, or in a checkpoint that a validation has chosen as the best, the one with the best F1.
+
+inline constexpr const char* kExact = "exact";        // share of samples all of whose labels are right at 0.5
+inline constexpr const char* kMicroF1 = "micro_f1";   // at 0.5, of all labels together
+inline constexpr const char* kMacroF1 = "macro_f1";   // at 0.5, mean over the labels
+inline constexpr const char* kMeanPrecision = "map";  // mean over the labels of the average precision
+inline constexpr const char* kLabelTable = "label_scores.csv";
+
+/// The sigmoid of a label's logit.
+double probability_of(float logit);
+/// Values of these names, counts of the labels, and a table with a row for each. `logits`, `labels`: [N,C]; samples
+/// with a negative label are left out.
+Scored scored_labels(std::span<const float> logits, std::span<const std::int32_t> labels,
+                     const std::vector<std::string>& names);
+/// The thresholds in the checkpoint that a restore path names; 0.5 where there are none. Reads the header only.
+std::vector<double> label_thresholds(const FileSystem& files, const std::string& restore_path, std::size_t labels);
+/// The predicted labels, joined by '|', and the probability of each label. `labels`: the true ones; kNoLabel: unknown;
+/// kLeftOut: the sample could not be read. `key`: the sample's column of the file.
+Answered answered_labels(const std::string& subject, std::pair<std::string, options::Value> key,
+                         std::span<const float> logits, std::span<const std::int32_t> labels,
+                         const std::vector<double>& thresholds, const std::vector<std::string>& names);
 
 /// A task with results that are no sums over samples. They follow from the output kLogits, in graphs for
 /// GraphUse::classes, of all rows of a split.
@@ -215,6 +242,10 @@ public:
     virtual ~Scorer() = default;
     /// Results of a validation. `sums`: of the graph's scalar outputs. All ranks compute them; one writes the files.
     virtual Scored scores(const RowOutputs& logits, const metrics::Sums& sums) const = 0;
+    /// scores() counts labels.
+    virtual bool counts_labels() const { return false; }
+    /// The field of RowOutputs::labels, i32[N,...]; "": none.
+    virtual std::string_view labels_read() const { return ""; }
     /// `inference`: the samples that are answered, in order, and their answers; without values.
     virtual std::unique_ptr<Samples> asked() const = 0;
     virtual Scored answers(const RowOutputs& logits) const = 0;
@@ -273,6 +304,8 @@ public:
     FirstWeights first_weights() const;
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
+    /// The last layer of its network can be solved from features; null: it cannot. Labels may be several.
+    virtual const Classifier* solvable() const { return classifier(); }
     /// Null if all results of the task are sums over samples.
     virtual const Scorer* scorer() const { return dynamic_cast<const Scorer*>(this); }
     /// Null if the task predicts no words.

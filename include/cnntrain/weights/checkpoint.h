@@ -93,6 +93,8 @@ void set_class_names(std::map<std::string, std::string>& metadata, const std::ve
 /// Names in the metadata; empty if there are none. Error(data) if they are no list of texts.
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata);
 
+/// Metadata of a checkpoint file; none of another program's. Reads the header only.
+std::map<std::string, std::string> metadata_of(const FileSystem& files, const std::string& path);
 /// Names in the checkpoint, or in the latest one in the folder, that a restore path names (find_checkpoints()).
 /// Reads the header only.
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path);

@@ -105,7 +105,8 @@ enum class OnnxWeights : std::uint8_t {
 
 struct OnnxSettings {
     OnnxWeights weights = OnnxWeights::f32;
-    /// Adds an output with the softmax over the last axis of the first output; empty: none.
+    /// Adds an output with the softmax over the last axis of the first output, or with the sigmoid where samples have
+    /// several labels; empty: none.
     std::string probabilities = {};
     /// Images are photos of any size, u8 [N,H,W,3], which the file itself prepares as evaluation does with these
     /// settings; empty: the network's own input.

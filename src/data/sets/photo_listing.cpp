@@ -383,7 +383,7 @@ public:
 private:
     std::vector<std::size_t> label_columns(const std::vector<TableRow>& rows, const Columns& columns,
                                            const std::vector<std::string>& header) {
-        const std::vector<std::size_t> flags = flag_columns(rows, columns);
+        std::vector<std::size_t> flags = flag_columns(rows, columns);
         std::vector<std::string> others;
         for (std::size_t i = 0; i < header.size(); ++i) {
             const bool is_flag = std::ranges::find(flags, i) != flags.end();

@@ -55,11 +55,12 @@ public:
     /// The next `views` sweeps of the stream.
     void collect(data::Stream& stream, std::int64_t views, SplitFeatures& into) {
         LabelTap tap(stream, label_field_);
-        into.labels.resize(static_cast<std::size_t>(stream.samples()), data::kNoLabel);
+        into.labels_each = data::field_desc(stream.fields(), label_field_).elements() / stream.micro_batch();
+        into.labels.resize(static_cast<std::size_t>(stream.samples() * into.labels_each), data::kNoLabel);
         for (std::int64_t view = 0; view < views; ++view) {
             HostTensor features;
             for (std::int64_t batch = 0; batch < stream.batches_per_sweep(); ++batch) {
-                add_batch(tap, stream, features, into.labels);
+                add_batch(tap, stream, features, into);
                 show_progress(stream.micro_batch());
             }
             into.views.push_back(std::move(features));
@@ -67,7 +68,7 @@ public:
     }
 
 private:
-    void add_batch(LabelTap& tap, const data::Stream& stream, HostTensor& features, std::vector<std::int32_t>& labels) {
+    void add_batch(LabelTap& tap, const data::Stream& stream, HostTensor& features, SplitFeatures& into) {
         BatchShare share;
         HostTensor values;
         backend::StepResult result;
@@ -88,15 +89,15 @@ private:
         if (features.shape().empty() && values.shape().size() == 2)
             features = HostTensor({values.dtype(), {stream.samples(), values.shape()[1]}});
         if (alone()) {
-            store(share, tap.labels(), values.bytes(), features, labels);
+            store(share, tap.labels(), values.bytes(), features, into);
         } else {
-            exchange(share, tap.labels(), values, features, labels, stream.micro_batch());
+            exchange(share, tap.labels(), values, features, into);
         }
     }
 
     /// Stores the batches of all ranks.
     void exchange(const BatchShare& share, const std::vector<std::int32_t>& mine, const HostTensor& values,
-                  HostTensor& features, std::vector<std::int32_t>& labels, std::int64_t micro_batch) {
+                  HostTensor& features, SplitFeatures& into) {
         comm::Communicator& all = *host_.communicator;
         const auto words = [&](std::int64_t word) {
             return all.all_gather(static_cast<std::uint64_t>(word), "features of a batch");
@@ -104,7 +105,7 @@ private:
         const std::vector<std::uint64_t> stops = words(share.stopped);
         if (std::ranges::any_of(stops, [](std::uint64_t word) { return word != 0; })) throw Interrupted();
         const std::vector<std::uint64_t> firsts = words(share.first_sample);
-        const auto label_bytes = static_cast<std::size_t>(micro_batch) * sizeof(std::int32_t);
+        const std::size_t label_bytes = mine.size() * sizeof(std::int32_t);
         const std::size_t rank_bytes = label_bytes + values.bytes().size();
         std::vector<std::byte> out(rank_bytes);
         std::vector<std::byte> in(rank_bytes * firsts.size());
@@ -115,19 +116,21 @@ private:
         for (std::size_t rank = 0; rank < firsts.size(); ++rank) {
             const auto part = std::span(in).subspan(rank * rank_bytes, rank_bytes);
             std::memcpy(theirs.data(), part.data(), label_bytes);
-            store({static_cast<std::int64_t>(firsts[rank]), 0}, theirs, part.subspan(label_bytes), features, labels);
+            store({static_cast<std::int64_t>(firsts[rank]), 0}, theirs, part.subspan(label_bytes), features, into);
         }
     }
 
     static void store(const BatchShare& share, const std::vector<std::int32_t>& batch_labels,
-                      std::span<const std::byte> values, HostTensor& features, std::vector<std::int32_t>& labels) {
-        const std::int64_t left = std::max<std::int64_t>(0, std::ssize(labels) - share.first_sample);
-        const auto count = static_cast<std::size_t>(std::min(std::ssize(batch_labels), left));
-        const std::size_t row_bytes = values.size() / batch_labels.size();
+                      std::span<const std::byte> values, HostTensor& features, SplitFeatures& into) {
+        const std::int64_t batch = std::ssize(batch_labels) / into.labels_each;
+        const std::int64_t left = std::max<std::int64_t>(0, into.samples() - share.first_sample);
+        const auto count = static_cast<std::size_t>(std::min(batch, left));
+        const std::size_t row_bytes = values.size() / static_cast<std::size_t>(batch);
         const auto first = static_cast<std::size_t>(share.first_sample);
         if (count == 0) return;
         std::memcpy(features.bytes().data() + first * row_bytes, values.data(), count * row_bytes);
-        std::copy_n(batch_labels.begin(), count, labels.begin() + share.first_sample);
+        std::copy_n(batch_labels.begin(), count * static_cast<std::size_t>(into.labels_each),
+                    into.labels.begin() + share.first_sample * into.labels_each);
     }
 
     void show_progress(std::int64_t micro_batch) {
@@ -164,7 +167,7 @@ std::unique_ptr<backend::Executable> compile_features(const backend::Backend& ba
 std::vector<std::int64_t> labelled_samples(const SplitFeatures& split) {
     std::vector<std::int64_t> numbers;
     for (std::int64_t i = 0; i < split.samples(); ++i) {
-        if (split.labels[static_cast<std::size_t>(i)] >= 0) numbers.push_back(i);
+        if (split.labels[static_cast<std::size_t>(i * split.labels_each)] >= 0) numbers.push_back(i);
     }
     return numbers;
 }
@@ -172,6 +175,7 @@ std::vector<std::int64_t> labelled_samples(const SplitFeatures& split) {
 FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int64_t>& samples, std::size_t views) {
     FeatureRows rows;
     rows.width = split.width();
+    rows.labels_each = split.labels_each;
     rows.values.reserve(views * samples.size() * static_cast<std::size_t>(rows.width));
     for (std::size_t view = 0; view < views; ++view) {
         const HostTensor wide = split.views.at(view).cast(DType::f32);
@@ -179,7 +183,8 @@ FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int6
         for (const std::int64_t sample : samples) {
             const auto begin = all.begin() + sample * rows.width;
             rows.values.insert(rows.values.end(), begin, begin + rows.width);
-            rows.labels.push_back(split.labels[static_cast<std::size_t>(sample)]);
+            const auto labels = split.labels.begin() + sample * split.labels_each;
+            rows.labels.insert(rows.labels.end(), labels, labels + split.labels_each);
         }
     }
     return rows;
@@ -331,6 +336,7 @@ SplitFeatures taken_split(weights::Checkpoint& file, const std::string& split, s
     const HostTensor& stored = file.tensors.at(split + kLabels);
     if (stored.dtype() != DType::i32) throw Error(ErrorKind::data, "its labels are no whole numbers of 32 bits");
     const auto labels = stored.as<std::int32_t>();
+    if (stored.shape().size() == 2) features.labels_each = std::max<std::int64_t>(stored.shape()[1], 1);
     features.labels.assign(labels.begin(), labels.end());
     for (std::size_t view = 0; view < static_cast<std::size_t>(views); ++view) {
         HostTensor& values = file.tensors.at(view_name(split, view));
@@ -346,7 +352,9 @@ void add_split(const SplitFeatures& features, const std::string& split, std::map
                std::map<std::string, HostTensor>& labels) {
     for (std::size_t view = 0; view < features.views.size(); ++view)
         all.emplace(view_name(split, view), &features.views[view]);
-    HostTensor& tensor = labels.emplace(split + kLabels, TensorDesc{DType::i32, {features.samples()}}).first->second;
+    Shape shape = {features.samples()};
+    if (features.labels_each > 1) shape.push_back(features.labels_each);
+    HostTensor& tensor = labels.emplace(split + kLabels, TensorDesc{DType::i32, shape}).first->second;
     std::ranges::copy(features.labels, tensor.as<std::int32_t>().begin());
     all.emplace(split + kLabels, &tensor);
 }
@@ -436,6 +444,17 @@ struct Rows {
 
 constexpr std::int32_t kParts = 5;  // one of them is held out where there is no validation split
 
+/// The class of each sample; of several labels, the first one that is there, or their number.
+std::vector<std::int32_t> classes_to_divide(const SplitFeatures& split) {
+    if (split.labels_each == 1) return split.labels;
+    std::vector<std::int32_t> classes;
+    for (auto labels = split.labels.begin(); labels != split.labels.end(); labels += split.labels_each) {
+        const auto first = std::find(labels, labels + split.labels_each, 1);
+        classes.push_back(*labels < 0 ? *labels : static_cast<std::int32_t>(first - labels));
+    }
+    return classes;
+}
+
 Rows divided(const FeatureSet& set, std::size_t views, std::uint64_t seed, const metrics::Unit& unit) {
     Rows rows;
     rows.all = feature_rows(set.training, labelled_samples(set.training), views);
@@ -444,7 +463,7 @@ Rows divided(const FeatureSet& set, std::size_t views, std::uint64_t seed, const
         rows.held_out_name = "the validation split";
     }
     if (rows.held_out.count() > 0) return rows;
-    const std::vector<std::int32_t> parts = stratified_parts(set.training.labels, kParts, seed);
+    const std::vector<std::int32_t> parts = stratified_parts(classes_to_divide(set.training), kParts, seed);
     std::vector<std::int64_t> fitted, held_out;
     for (const std::int64_t sample : labelled_samples(set.training))
         (parts[static_cast<std::size_t>(sample)] == 0 ? held_out : fitted).push_back(sample);

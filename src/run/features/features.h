@@ -27,9 +27,10 @@ namespace cnntrain::run {
 /// The features of one split, in the type in which the network computes.
 struct SplitFeatures {
     std::vector<HostTensor> views;     // [N,F] each: as evaluation reads the samples, then augmented
-    std::vector<std::int32_t> labels;  // [N]; negative: the sample could not be read, or has no label
+    std::vector<std::int32_t> labels;  // [N,L]; negative: the sample could not be read, or has no label
+    std::int64_t labels_each = 1;      // L, as of FeatureRows
 
-    std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
+    std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()) / labels_each; }
     std::int64_t width() const { return views.front().shape().at(1); }
 };
 
@@ -71,7 +72,7 @@ public:
                        metrics::Observers& observers) const;
 
 private:
-    const Classifier& classifier() const { return *task_.classifier(); }
+    const Classifier& classifier() const { return *task_.solvable(); }
     std::string first_samples(const Samples& samples) const;
 
     const Task& task_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -38,6 +39,17 @@ double softmax(std::span<float> logits) {
     for (float& logit : logits)
         logit *= factor;
     return most + std::log(sum);
+}
+
+/// The same of several labels with sigmoids; returns the sum of their cross entropies.
+double sigmoids(std::span<float> logits, std::span<const std::int32_t> labels) {
+    double loss = 0;
+    for (std::size_t c = 0; c < logits.size(); ++c) {
+        const double logit = logits[c];
+        loss += std::max(logit, 0.0) - logit * labels[c] + std::log1p(std::exp(-std::abs(logit)));
+        logits[c] = static_cast<float>(1 / (1 + std::exp(-logit)));
+    }
+    return loss;
 }
 
 std::vector<float> in_f32(const std::vector<double>& values) {
@@ -116,10 +128,17 @@ private:
         double* const biases = shard.gradient.data() + classes_ * rows_.width;
         for (std::int64_t r = 0; r < end - first; ++r) {
             const std::span<float> row(shard.errors.data() + r * classes_, at(classes_));
-            const auto label = at(labels_[at(first + r)]);
-            const float own = row[label];
-            shard.loss += softmax(row) - own;
-            row[label] -= 1;
+            if (rows_.several()) {
+                const std::span<const std::int32_t> labels = rows_.labels_of(first + r);
+                shard.loss += sigmoids(row, labels);
+                for (std::size_t c = 0; c < row.size(); ++c)
+                    row[c] -= static_cast<float>(labels[c]);
+            } else {
+                const auto label = at(labels_[at(first + r)]);
+                const float own = row[label];
+                shard.loss += softmax(row) - own;
+                row[label] -= 1;
+            }
             for (std::int64_t c = 0; c < classes_; ++c)
                 biases[c] += row[at(c)];
         }
@@ -146,6 +165,12 @@ struct Present {
     std::vector<std::int32_t> labels;
 };
 Present present_classes(const FeatureRows& rows, std::int64_t classes) {
+    if (rows.several()) {
+        Present all;
+        all.classes.resize(at(classes));
+        std::iota(all.classes.begin(), all.classes.end(), 0);
+        return all;
+    }
     std::vector<std::int32_t> place(at(classes), -1);
     for (const std::int32_t label : rows.labels)
         place.at(at(label)) = 0;
@@ -195,11 +220,11 @@ LinearHead unpacked(const std::vector<double>& values, const Present& present, s
 FeatureRows chosen_rows(const FeatureRows& rows, std::span<const std::int64_t> numbers) {
     FeatureRows chosen;
     chosen.width = rows.width;
+    chosen.labels_each = rows.labels_each;
     chosen.values.reserve(numbers.size() * at(rows.width));
-    chosen.labels.reserve(numbers.size());
     for (const std::int64_t number : numbers) {
         chosen.values.insert(chosen.values.end(), rows.row(number), rows.row(number) + rows.width);
-        chosen.labels.push_back(rows.labels[at(number)]);
+        std::ranges::copy(rows.labels_of(number), std::back_inserter(chosen.labels));
     }
     return chosen;
 }
@@ -267,8 +292,10 @@ std::vector<float> probabilities(const LinearHead& head, const FeatureRows& rows
         const std::int64_t end = std::min(first + kChunk, rows.count());
         const std::span<float> out(result.data() + first * head.classes, at((end - first) * head.classes));
         logits_of(rows, first, end, weight, bias, out);
-        for (std::int64_t r = 0; r < end - first; ++r)
-            softmax(out.subspan(at(r * head.classes), at(head.classes)));
+        for (std::int64_t r = 0; r < end - first; ++r) {
+            const std::span<float> row = out.subspan(at(r * head.classes), at(head.classes));
+            rows.several() ? sigmoids(row, rows.labels_of(first + r)) : softmax(row);
+        }
     });
     return result;
 }
@@ -279,6 +306,13 @@ HeadScore score(const LinearHead& head, const FeatureRows& rows, int threads) {
     HeadScore result;
     for (std::int64_t r = 0; r < rows.count(); ++r) {
         const std::span<const float> row(all.data() + r * head.classes, at(head.classes));
+        for (std::size_t c = 0; rows.several() && c < row.size(); ++c) {
+            const bool is_there = rows.labels_of(r)[c] == 1;
+            const double own = is_there ? row[c] : 1 - row[c];
+            result.loss -= std::log(std::max(own, kLeast));
+            if ((row[c] > 0.5F) == is_there) result.accuracy += 1 / static_cast<double>(head.classes);
+        }
+        if (rows.several()) continue;
         const auto label = at(rows.labels[at(r)]);
         result.loss -= std::log(std::max<double>(row[label], kLeast));
         if (std::ranges::max_element(row) - row.begin() == static_cast<std::ptrdiff_t>(label)) result.accuracy += 1;

@@ -5,7 +5,8 @@
 //     1/N sum of -log softmax(W x + b)[y]  +  strength / 2 * sum of W^2.
 //
 // Biases are not regularised. Classes without a row take no part; their logits lie far below the others. Results do not
-// depend on the number of threads.
+// depend on the number of threads. Rows with several labels of 0 and 1 have the sum over the labels of the cross
+// entropy of sigmoid(W x + b) instead: a regression for each label.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,16 @@ namespace cnntrain::run {
 /// Features with labels.
 struct FeatureRows {
     std::vector<float> values;         // [N,F]
-    std::vector<std::int32_t> labels;  // [N]
+    std::vector<std::int32_t> labels;  // [N,L]
     std::int64_t width = 0;            // F
+    std::int64_t labels_each = 1;      // L: 1, or the number of several labels of 0 and 1
 
-    std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
+    std::int64_t count() const { return static_cast<std::int64_t>(labels.size()) / labels_each; }
+    bool several() const { return labels_each > 1; }
+    std::span<const std::int32_t> labels_of(std::int64_t number) const {
+        return std::span(labels).subspan(static_cast<std::size_t>(number * labels_each),
+                                         static_cast<std::size_t>(labels_each));
+    }
     const float* row(std::int64_t number) const { return values.data() + number * width; }
 };
 /// The rows with these numbers.
@@ -66,11 +73,11 @@ Fit fit_head(const FeatureRows& rows, std::int64_t classes, const FitSettings& s
              const LinearHead* start = nullptr);
 
 struct HeadScore {
-    double loss = 0;      // mean
-    double accuracy = 0;  // share
+    double loss = 0;      // mean over the rows
+    double accuracy = 0;  // share of rows, or of several labels, that are right
 };
 HeadScore score(const LinearHead& head, const FeatureRows& rows, int threads);
-/// softmax(W x + b) of each row, [N,C].
+/// softmax(W x + b) of each row, [N,C]; the sigmoid where rows have several labels.
 std::vector<float> probabilities(const LinearHead& head, const FeatureRows& rows, int threads);
 
 struct TriedStrength {

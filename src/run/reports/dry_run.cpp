@@ -318,7 +318,9 @@ private:
         if (plan_) names.emplace_back("training.csv");
         if (classifies && settings_.main.predictions.empty()) names.emplace_back("predictions.csv");
         if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
-        if (plan_ && settings_.validation.any() && task_.classifier() != nullptr) names.emplace_back(kClassTable);
+        const bool counts =
+            task_.classifier() != nullptr || (task_.scorer() != nullptr && task_.scorer()->counts_labels());
+        if (plan_ && settings_.validation.any() && counts) names.emplace_back(kClassTable);
         if (logging.tensorboard) {
             const std::string folder = task_.description().events_folder;
             names.push_back((folder.empty() ? "" : folder + "/") + "events.out.tfevents.*");

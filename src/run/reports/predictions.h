@@ -133,6 +133,7 @@ using metrics::ClassCount;
 
 class ClassCounts {
 public:
+    explicit ClassCounts(std::vector<ClassCount> classes = {}) : classes_(std::move(classes)) {}
     /// Counts the samples of a micro-batch. The prediction is the first of the largest logits; samples without a valid
     /// label (padding, left out) are not counted. `logits`: [N,C] of any float type.
     void add(const HostTensor& logits, std::span<const std::int32_t> labels);

@@ -103,6 +103,30 @@ Violation teaching(const Resolution& run) {
     return run.settings().head.solves() ? "--teacher does not work with --head-only and --head-first" : Violation();
 }
 
+/// Options that go with one class a photo only.
+Violation several_labels(const Resolution& run) {
+    const ImageSettings& own = image_settings(run.settings());
+    const run::MainSettings& main = run.settings().main;
+    if (own.data.labels.separator.size() != 1)
+        return "--label-separator takes one character, got '" + own.data.labels.separator + "'";
+    if (!own.data.labels.several()) return {};
+    const auto dataset = dataset_of(run);
+    const bool in_table = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
+    if (!in_table || are_made(own))
+        return "--labels several needs photos in a table of files and labels (--data-dir FILE.csv)";
+    const std::string other = data::effective_mixing(own.data).any() ? "--mixup-alpha and --cutmix-lambda"
+                              : own.label_smoothing > 0              ? "--label-smoothing"
+                              : own.data.balanced                    ? "--balanced-sampling"
+                              : !own.teacher.empty()                 ? "--teacher"
+                              : !main.maps.empty()                   ? "--maps"
+                              : !main.features.empty()               ? "--features"
+                              : main.temperature != 1                ? "--temperature"
+                              : main.unknown_below > 0               ? "--unknown-below"
+                              : run.values.given("top_classes")      ? "--top-classes"
+                                                                     : "";
+    return other.empty() ? "" : other + ": not with --labels several; each label has a probability of its own";
+}
+
 /// The option of these two that is on; "" if none is.
 std::string copies_or_proxies(const Resolution& run) {
     if (run.settings().optimiser.fp32_weight_copy) return "--offload-fp32-weight-copy";
@@ -216,7 +240,8 @@ Violation class_weights_exist(const Resolution& run) {
 }
 
 Violation class_weights_need_pairs(const Resolution& run) {
-    const bool weighs = !image_settings(run.settings()).class_weights.empty();
+    const ImageSettings& own = image_settings(run.settings());
+    const bool weighs = !own.class_weights.empty() && !own.data.labels.several();
     if (!weighs || run.settings().training.micro_batch_size != 1) return {};
     return "--class-weights needs --micro-batch-size above 1: losses are divided by the weights of their micro-batch";
 }
@@ -249,6 +274,7 @@ const std::vector<Rule> kImageRules = {
     {kE, photos_or_folder},
     {kT, mixing_needs_pairs},
     {kT, teaching},
+    {kTVE, several_labels},
     {kT, cutmix_share},
     {kTVE, channel_constants},
     {kT, crop_area},

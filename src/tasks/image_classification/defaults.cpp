@@ -128,7 +128,8 @@ void fill_model_defaults(Resolution& run) {
     fill.if_unset("norm_epsilon", info.norm_epsilon);
     if (info.convolution_groups != 0) fill.if_zero("convolution_groups", info.convolution_groups);
     if (info.group_dim != 0) fill.if_zero("group_dim", info.group_dim);
-    if (defaults.label_smoothing != 0) fill.if_zero("label_smoothing", defaults.label_smoothing);
+    if (defaults.label_smoothing != 0 && !own.data.labels.several())
+        fill.if_zero("label_smoothing", defaults.label_smoothing);
     if (defaults.two_pass_variance && !own.force_unstable_norm && !run.settings().ipu.stable_norm)
         run.values.set("stable_norm", true, Source::model);
     if (run.command != Command::train) return;
@@ -144,6 +145,7 @@ data::DataSettings options_of_data(const Resolution& run) {
     settings.data_dir = own.data.data_dir;
     settings.validation_fraction = own.data.validation_fraction;
     settings.split_seed = own.data.split_seed;
+    settings.labels = own.data.labels;
     settings.classes = own.data.classes;
     settings.found_photos = findings_of(run).photos;
     return settings;

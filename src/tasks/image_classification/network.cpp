@@ -68,6 +68,7 @@ nn::NetworkSettings network_settings(const options::Settings& settings) {
 }
 
 bool reports_top_5(const options::Settings& settings) {
+    if (image_settings(settings).data.labels.several()) return false;
     constexpr std::int64_t kAlwaysRight = 5;
     const bool is_usual = data::dataset_info(image_settings(settings).data.dataset).reports_top_5;
     return (is_usual || settings.validation.any()) && network_settings(settings).classes > kAlwaysRight;
@@ -80,6 +81,8 @@ nn::BuildRequest build_request(const options::Settings& settings, const backend:
     request.numerics = numerics(settings.device, backend);
     request.input.images = images;
     request.input.normalise = data::device_normalisation(image_settings(settings).data);
+    request.labels = image_settings(settings).data.labels.kind;
+    request.focus = image_settings(settings).focal_gamma;
     request.label_smoothing = image_settings(settings).label_smoothing;
     request.mixing = data::effective_mixing(image_settings(settings).data);
     return request;

@@ -422,6 +422,15 @@ std::vector<Option> photo_options() {
          .range = between(2, 1 << 24),
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::classes>()},
+        changed(shared("--labels"),
+                [](Option& row) {
+                    row.choices = {spelling(nn::LabelKind::single), spelling(nn::LabelKind::several)};
+                    row.bind = to<&ImageSettings::data, &data::DataSettings::labels, &data::TableLabels::kind>();
+                }),
+        changed(shared("--label-separator"),
+                [](Option& row) {
+                    row.bind = to<&ImageSettings::data, &data::DataSettings::labels, &data::TableLabels::separator>();
+                }),
         changed(shared("--validation-fraction"),
                 [](Option& row) {
                     row.fallback = 0.2;
@@ -530,12 +539,29 @@ std::vector<Option> training_rows() {
          .bind = to<&ImageSettings::data, &data::DataSettings::augmentation,
                     &data::AugmentationSettings::random_erasing>()},
         {.flag = "--class-weights",
-         .help = "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
-                 "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line.",
+         .help =
+             "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
+             "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line. With --labels several, of photos that have "
+             "the label; balanced: photos without it / photos with it.",
          .main_in = kT,
          .acts = {.in = kT, .on = kFiles},
          .numerics = true,
          .bind = to<&ImageSettings::class_weights>()},
+        {.flag = "--balanced-sampling",
+         .help = "Draw each class equally often in training: an epoch has as many images as ever, those of rare "
+                 "classes more than once, and some of frequent ones in a later epoch.",
+         .acts = {.in = kT, .on = kFiles},
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::balanced>()},
+        {.flag = "--focal-gamma",
+         .help =
+             "With --labels several: exponent of the focal loss, in which a label of probability p counts (1 - p)^G "
+             "times, such as 2; 0: cross entropy.",
+         .range = between(0, 100),
+         .commands = kT,
+         .acts = {.needs = {{"labels", {spelling(nn::LabelKind::several)}}}},
+         .numerics = true,
+         .bind = to<&ImageSettings::focal_gamma>()},
         {.flag = "--teacher",
          .help = "Run or file of weights of a network with the same classes, usually a larger one, whose answers the "
                  "training learns, too.",

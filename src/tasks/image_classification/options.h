@@ -29,6 +29,7 @@ struct ImageSettings : options::OwnSettings {
     double label_smoothing = 0.0;                      // share of the target distributed over the others
     bool norm_recomputation = false;                   // of results of norms, in the backward pass
     std::string class_weights = {};                    // "balanced", a file, or numbers (class_weights.h); empty: none
+    double focal_gamma = 0;                            // of the loss of several labels; 0: cross entropy
     std::string teacher = {};                          // a run or a file of weights; empty: none
     std::vector<double> distill = {};                  // share of the teacher's loss, its temperature; empty: as below
     std::optional<nn::NetworkForm> network_form = {};  // empty: that of the data set

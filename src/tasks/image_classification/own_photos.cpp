@@ -230,7 +230,8 @@ void fill_for_own_photos(Resolution& run) {
     choose_rate(chooser, run, recipe);
     if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
         chooser.choose("lr_schedule", text_of(optim::LrSchedule::cosine), "it fits every length of a run");
-    chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
+    const bool several = image_settings(run.settings()).data.labels.several();
+    if (!several) chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
     if (training.iterations.value_or(0) == 0) {
         chooser.choose("epochs", usual_epochs,
                        has_weights ? "pretrained weights need few" : "training from scratch needs many");
@@ -326,6 +327,13 @@ std::vector<double> balanced_weights(const std::vector<std::int64_t>& sizes) {
     return weights;
 }
 
+std::vector<double> balanced_label_weights(const std::vector<std::int64_t>& sizes, std::int64_t images) {
+    std::vector<double> weights;
+    for (const std::int64_t size : sizes)
+        weights.push_back(size > 0 ? static_cast<double>(images - size) / static_cast<double>(size) : 1);
+    return weights;
+}
+
 std::vector<double> weights_in(std::string_view text, const std::string& path,
                                const std::vector<std::string>& classes) {
     std::vector<double> in_order;
@@ -367,7 +375,9 @@ std::vector<double> class_weights(const std::string& option, const data::InputSe
     if (option.empty()) return {};
     std::vector<double> weights;
     if (option == kBalanced) {
-        weights = balanced_weights(data::InputData(settings, data::Split::train).class_sizes(classes));
+        const data::InputData training(settings, data::Split::train);
+        const std::vector<std::int64_t> sizes = training.class_sizes(classes);
+        weights = settings.labels.several() ? balanced_label_weights(sizes, training.count()) : balanced_weights(sizes);
     } else {
         weights = listed_weights(option);
         if (weights.empty())

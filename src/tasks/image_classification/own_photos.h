@@ -30,6 +30,9 @@ std::vector<double> listed_weights(std::string_view text);
 /// over all images is 1. A class without images has weight 1.
 std::vector<double> balanced_weights(const std::vector<std::int64_t>& sizes);
 
+/// The same of several labels: images without the label / images with it; a label on no image has weight 1.
+std::vector<double> balanced_label_weights(const std::vector<std::int64_t>& sizes, std::int64_t images);
+
 /// The weights in a file's text: on each line a weight, in the order of the classes, or CLASS,WEIGHT for each name in
 /// `classes`, in any order. Empty lines and lines that begin with # are skipped. Error(data) names file and line.
 std::vector<double> weights_in(std::string_view text, const std::string& path, const std::vector<std::string>& classes);

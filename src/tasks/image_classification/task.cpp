@@ -27,6 +27,23 @@ const data::DatasetInfo& info_of(const options::Settings& settings) {
 }
 
 /// `during_training`: of validations during training, which have more.
+/// Of photos with several labels; `accuracy` is the share of right labels.
+metrics::Columns make_label_columns() {
+    const std::string correct(nn::kCorrect);
+    const std::string loss(nn::kLoss);
+    metrics::Columns columns = {
+        .unit = {"image", "images", "img"},
+        .training = {{.name = "loss", .output = loss, .label = "loss"},
+                     {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
+        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
+                       {.name = run::kValidationLossColumn, .output = loss, .label = "loss"}},
+        .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
+    };
+    for (const char* name : {run::kMeanPrecision, run::kMicroF1, run::kMacroF1, run::kExact})
+        columns.validation.push_back(run::score_column(name, name));
+    return columns;
+}
+
 metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
@@ -65,12 +82,13 @@ std::int64_t views_in(const std::vector<data::Field>& batch) {
     return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
-std::string image_line(const metrics::TrainingRow& row) {
+std::string image_line(const metrics::TrainingRow& row, const char* accuracy) {
     return formatted(
-        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, top-1 accuracy: %6.3f %%, "
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, %s: %6.3f %%, "
         "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
         static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
-        row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
+        row.results.at(0).average, accuracy, row.results.at(1).average, row.samples_per_second, row.it_time,
+        row.total_time);
 }
 
 /// The line of the top-5 accuracy must not contain "accuracy:", by which programs find the top-1 accuracy.
@@ -83,6 +101,19 @@ std::string image_line(const metrics::ValidationRow& row, const run::Task& task)
     const auto top_5 = metrics::result_of(row, task.columns(), run::kTop5Column);
     if (top_5) line += formatted("\nValidation top-5: %6.3f %% [%s]", *top_5, row.name.c_str());
     return line + run::balanced_accuracy_line(task, row);
+}
+
+/// The log of photos with several labels, which no other program parses.
+std::string label_line(const metrics::ValidationRow& row, const run::Task& task) {
+    std::string results;
+    for (const metrics::Column& column : task.columns().validation) {
+        const std::string unit = column.scale == 100 ? " %" : "";
+        results += column.label + ": " + formatted("%.4f", *metrics::result_of(row, task.columns(), column.name)) +
+                   unit + ", ";
+    }
+    return formatted("Validation [%s]: %siteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f",
+                     row.name.c_str(), results.c_str(), static_cast<long long>(row.iteration), row.epoch,
+                     row.samples_per_second, row.val_time);
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.
@@ -108,17 +139,21 @@ ImageClassification::ImageClassification(const options::ParseResult& arguments, 
       traits_{.loss = std::string(nn::kLoss),
               .has_real_data = own().data.kind == data::DataKind::real,
               // The last layer depends on the classes.
-              .first_weights = {.last_layer = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {}
+              .first_weights = {.last_layer = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {
+    if (several()) traits_.metrics[run::Metric::accuracy] = {run::kMeanPrecision};
+}
 
 const metrics::Columns& ImageClassification::columns() const {
+    if (!columns_ && several()) columns_ = make_label_columns();
     if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
     return *columns_;
 }
 
 std::string ImageClassification::printed(const run::PrintedRow& row) const {
-    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) return image_line(**training);
+    if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row))
+        return image_line(**training, several() ? "accuracy of labels" : "top-1 accuracy");
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
-        return image_line(**evaluated, *this);
+        return several() ? label_line(**evaluated, *this) : image_line(**evaluated, *this);
     return image_line(*std::get<const metrics::InferenceRow*>(row));
 }
 
@@ -354,7 +389,7 @@ bool ImageClassification::holds_dataset() const {
     if (data::is_photo_pattern(own().data.data_dir)) return false;
     // A photo, or any folder of photos: without folders that say otherwise, all are classified.
     const bool photos = id == data::DatasetId::folder || std::filesystem::is_regular_file(own().data.data_dir);
-    if (photos && !data::names_validation_photos(own().data.data_dir)) return false;
+    if (photos && !data::names_validation_photos(own().data.data_dir, own().data.labels)) return false;
     try {
         const std::string folder = data::find_data_folder(id, own().data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -367,7 +402,8 @@ bool ImageClassification::holds_dataset() const {
 std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
     const std::vector<std::string> places = data.photos.empty() ? std::vector{data.data_dir} : data.photos;
-    return std::make_shared<data::ImageFolder>(places, data, host_format());
+    if (image_folder_ == nullptr) image_folder_ = std::make_shared<data::ImageFolder>(places, data, host_format());
+    return image_folder_;
 }
 
 /// The format of images on the host.
@@ -400,6 +436,60 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     loader.micro_batch = std::min(loader.micro_batch, std::ssize(names));
     if (data.test_time_flip) loader.transform = data::mirroring_transform();
     return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names), /*printed=*/true};
+}
+
+namespace {
+
+/// Photos to classify, as the samples of a split.
+class FolderSamples final : public Samples {
+public:
+    FolderSamples(std::shared_ptr<data::ImageFolder> folder, bool flips) : folder_(std::move(folder)), flips_(flips) {}
+
+    std::int64_t count() const override { return folder_->size(); }
+    data::Origin origin() const override { return {.samples = count()}; }
+    std::vector<std::string> names() const override { return folder_->names(); }
+    std::vector<data::Field> fields(std::int64_t micro_batch) const override {
+        return data::batch_fields(folder_->fields(), completed({.micro_batch = micro_batch}));
+    }
+    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
+        return std::make_unique<data::Loader>(folder_, completed(settings));
+    }
+
+private:
+    data::LoaderSettings completed(data::LoaderSettings settings) const {
+        settings.feed = data::Feed::sweeps;
+        if (flips_) settings.transform = data::mirroring_transform();
+        return settings;
+    }
+
+    std::shared_ptr<data::ImageFolder> folder_;
+    bool flips_;
+};
+
+}  // namespace
+
+std::unique_ptr<Samples> ImageClassification::asked() const {
+    if (holds_dataset()) return open(data::Split::validation);
+    return std::make_unique<FolderSamples>(image_folder(), own().data.test_time_flip);
+}
+
+run::Scored ImageClassification::scores(const run::RowOutputs& logits, const metrics::Sums& /*sums*/) const {
+    return run::scored_labels(logits.values, logits.labels, class_names());
+}
+
+run::Scored ImageClassification::answers(const run::RowOutputs& logits) const {
+    const std::vector<std::string> names = asked()->names();
+    const std::vector<std::string> labels = class_names();
+    const std::vector<double> thresholds =
+        run::label_thresholds(posix_files(), settings().main.restore_path.value_or(""), labels.size());
+    run::Scored scored;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto row = static_cast<std::int64_t>(i);
+        scored.answers.push_back(run::answered_labels(
+            names[i], {columns().unit.one, names[i]}, logits.of(row),
+            std::span(logits.labels).subspan(i * labels.size(), labels.size()), thresholds, labels));
+    }
+    return scored;
 }
 
 namespace {

@@ -23,7 +23,7 @@ using run::Samples;
 using run::TaskDescription;
 using run::Topic;
 
-class ImageClassification final : public run::Task, public run::Classifier {
+class ImageClassification final : public run::Task, public run::Classifier, public run::Scorer {
 public:
     /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the images' order and augmentation.
     ImageClassification(const options::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
@@ -51,7 +51,19 @@ public:
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
 
+    /// Photos with several labels have results that are no sums over photos, and no class.
+    const run::Classifier* classifier() const override { return several() ? nullptr : this; }
+    const run::Classifier* solvable() const override { return this; }
+    const run::Scorer* scorer() const override { return several() ? this : nullptr; }
+    run::Scored scores(const run::RowOutputs& logits, const metrics::Sums& sums) const override;
+    bool counts_labels() const override { return true; }
+    std::string_view labels_read() const override { return data::kLabels; }
+    std::unique_ptr<Samples> asked() const override;
+    run::Scored answers(const run::RowOutputs& logits) const override;
+
 private:
+    bool several() const { return own().data.labels.several(); }
+
     void check_classes() const;
     /// Number of samples that a run uses, and its origin.
     enum class Known { published, counted, estimated };
@@ -78,6 +90,7 @@ private:
     run::TaskTraits traits_;
     mutable std::map<data::Split, Count> used_;  // set once counted
     mutable std::optional<std::vector<double>> class_weights_;
+    mutable std::shared_ptr<data::ImageFolder> image_folder_;
     /// Set once asked for: the data may say how many classes there are.
     mutable std::optional<metrics::Columns> columns_;
 };

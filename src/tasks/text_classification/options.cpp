@@ -40,11 +40,17 @@ std::vector<std::string_view> glue_names() {
 
 std::vector<Option> column_options() {
     return {
-        {.flag = "--labels",
-         .help = "Labels of a text: single (one of several classes), score (a number) or several (any of the classes, "
-                 "separated by |).",
-         .numerics = true,
-         .bind = to<&TextSettings::text, &data::LabelledTextSettings::labels>()},
+        changed(shared("--labels"),
+                [](Option& row) {
+                    row.help =
+                        "Labels of a text: single (one of several classes), score (a number) or several (any of the "
+                        "classes, also none).";
+                    row.choices = choices_of<nn::LabelKind>();
+                    row.bind = to<&TextSettings::text, &data::LabelledTextSettings::labels>();
+                }),
+        changed(
+            shared("--label-separator"),
+            [](Option& row) { row.bind = to<&TextSettings::text, &data::LabelledTextSettings::label_separator>(); }),
         {.flag = "--task-name",
          .type = Type::choice,
          .help = "Task of GLUE whose files are in the folder --data-dir: its train.tsv to train, its dev.tsv to "
@@ -125,6 +131,8 @@ void check_text_options(Resolution& run) {
         if (Violation order = stage_order(own.model, {heads[scores ? 1 : 0]}); !order.empty())
             run.violations.push_back(std::move(order));
     }
+    if (own.text.label_separator.size() != 1)
+        run.violations.push_back("--label-separator takes one character, got '" + own.text.label_separator + "'");
     check_fine_tuning(run, own.generated ? "" : "no texts: give --data-dir, a TSV or CSV file of texts and labels");
 }
 

@@ -70,11 +70,14 @@ public:
     /// Null where a text has a score or several labels.
     const run::Classifier* classifier() const override { return kind() == nn::LabelKind::single ? this : nullptr; }
 
+    const run::Classifier* solvable() const override { return kind() == nn::LabelKind::score ? nullptr : this; }
+
     /// Scores and several labels have results that are no sums over texts, and so have GLUE's tasks.
     const run::Scorer* scorer() const override {
         return kind() == nn::LabelKind::single && own().glue.empty() ? nullptr : this;
     }
     run::Scored scores(const run::RowOutputs& logits, const metrics::Sums& sums) const override;
+    bool counts_labels() const override { return kind() == nn::LabelKind::several; }
     std::unique_ptr<Samples> asked() const override { return opened(data::Split::validation, asked_texts()); }
     run::Scored answers(const run::RowOutputs& logits) const override;
 
@@ -100,11 +103,12 @@ private:
     struct Judged {
         std::vector<std::int32_t> labels;  // of classes, or several a text
         std::vector<std::int32_t> predicted;
+        std::vector<float> logits;  // of several labels
         std::vector<double> scores;
         std::vector<double> answers;
     };
     Judged judged(const run::RowOutputs& logits) const;
-    std::map<std::string, double> values(const Judged& all) const;
+    run::Scored scored(const Judged& all) const;
     bool holds_out() const;
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
@@ -135,9 +139,10 @@ constexpr std::uint64_t kSplitSeed = 1;
 constexpr const char* kMatthews = "matthews";
 constexpr const char* kPearson = "pearson";
 constexpr const char* kSpearman = "spearman";
-constexpr const char* kExact = "exact";
-constexpr const char* kMicroF1 = "micro_f1";
-constexpr const char* kMacroF1 = "macro_f1";
+using run::kExact;
+using run::kMacroF1;
+using run::kMeanPrecision;
+using run::kMicroF1;
 constexpr const char* kF1 = "f1";  // of class 1, where there are two
 
 /// The results of these labels that are no sums over texts.
@@ -148,7 +153,7 @@ std::vector<const char*> results_of(nn::LabelKind kind) {
         case nn::LabelKind::score:
             return {kPearson, kSpearman};
         case nn::LabelKind::several:
-            return {kExact, kMicroF1, kMacroF1};
+            return {kExact, kMicroF1, kMacroF1, kMeanPrecision};
     }
     return {};
 }
@@ -217,7 +222,7 @@ std::string text_line(const metrics::ValidationRow& row, const run::Task& task) 
     const metrics::Columns& columns = task.columns();
     const auto accuracy = result_of(row, columns, run::kTop1Column);
     std::string results;
-    for (const char* name : {kMatthews, kF1, kExact, kMicroF1, kMacroF1, kPearson, kSpearman}) {
+    for (const char* name : {kMatthews, kF1, kExact, kMicroF1, kMacroF1, kMeanPrecision, kPearson, kSpearman}) {
         if (const auto value = result_of(row, columns, name)) results += formatted("%s: %6.4f, ", name, *value);
     }
     const double loss = result_of(row, columns, run::kValidationLossColumn).value_or(0);
@@ -449,6 +454,9 @@ std::span<const float> TextClassification::logits_of(std::int64_t text, const ru
 /// The class, the score, or the labels of each text.
 std::vector<std::string> TextClassification::predictions(const run::RowOutputs& logits, std::int64_t texts) const {
     const std::vector<std::string> names = class_names();
+    std::vector<double> thresholds;
+    if (kind() == nn::LabelKind::several)
+        thresholds = run::label_thresholds(posix_files(), settings().main.restore_path.value_or(""), names.size());
     std::vector<std::string> all;
     for (std::int64_t i = 0; i < texts; ++i) {
         const std::span<const float> own = logits_of(i, logits);
@@ -458,7 +466,7 @@ std::vector<std::string> TextClassification::predictions(const run::RowOutputs& 
         }
         std::string text = kind() == nn::LabelKind::single ? names.at(likeliest_class(own)) : "";
         for (std::size_t k = 0; kind() == nn::LabelKind::several && k < own.size(); ++k) {
-            if (own[k] > 0) text += (text.empty() ? "" : "|") + names.at(k);
+            if (run::probability_of(own[k]) >= thresholds[k]) text += (text.empty() ? "" : "|") + names.at(k);
         }
         all.push_back(std::move(text));
     }
@@ -480,41 +488,32 @@ TextClassification::Judged TextClassification::judged(const run::RowOutputs& log
         for (const double one : label)
             all.labels.push_back(static_cast<std::int32_t>(one));
         if (kind() == nn::LabelKind::single) all.predicted.push_back(static_cast<std::int32_t>(likeliest_class(own)));
-        if (kind() == nn::LabelKind::several) {
-            std::ranges::transform(own, std::back_inserter(all.predicted),
-                                   [](float logit) { return logit > 0 ? 1 : 0; });
-        }
+        if (kind() == nn::LabelKind::several) all.logits.insert(all.logits.end(), own.begin(), own.end());
     }
     return all;
 }
 
 /// The results that are no sums over texts.
-std::map<std::string, double> TextClassification::values(const Judged& all) const {
-    const auto classes = static_cast<std::size_t>(outputs());
-    switch (kind()) {
-        case nn::LabelKind::score:
-            return {{kPearson, metrics::pearson(all.scores, all.answers)},
-                    {kSpearman, metrics::spearman(all.scores, all.answers)}};
-        case nn::LabelKind::single: {
-            const std::vector<metrics::ClassCount> counts =
-                metrics::count_classes(metrics::count_confusion(all.labels, all.predicted, classes));
-            return {{kMatthews, metrics::matthews(counts)},
-                    {kF1, classes == 2 ? metrics::f1(counts[1]) : 0},
-                    {kMacroF1, metrics::macro_f1(counts)}};
-        }
-        case nn::LabelKind::several:
-            break;
+run::Scored TextClassification::scored(const Judged& all) const {
+    if (kind() == nn::LabelKind::several) return run::scored_labels(all.logits, all.labels, class_names());
+    run::Scored scored;
+    if (kind() == nn::LabelKind::score) {
+        scored.values = {{kPearson, metrics::pearson(all.scores, all.answers)},
+                         {kSpearman, metrics::spearman(all.scores, all.answers)}};
+        return scored;
     }
-    const metrics::LabelCounts counts = metrics::count_labels(all.labels, all.predicted, classes);
-    return {{kExact, counts.exact / counts.samples},
-            {kMicroF1, metrics::micro_f1(counts.labels)},
-            {kMacroF1, metrics::macro_f1(counts.labels)}};
+    const auto classes = static_cast<std::size_t>(outputs());
+    const std::vector<metrics::ClassCount> counts =
+        metrics::count_classes(metrics::count_confusion(all.labels, all.predicted, classes));
+    scored.values = {{kMatthews, metrics::matthews(counts)},
+                     {kF1, classes == 2 ? metrics::f1(counts[1]) : 0},
+                     {kMacroF1, metrics::macro_f1(counts)}};
+    return scored;
 }
 
 run::Scored TextClassification::scores(const run::RowOutputs& logits, const metrics::Sums& sums) const {
     const Judged judgement = judged(logits);
-    run::Scored scored;
-    scored.values = values(judgement);
+    run::Scored scored = this->scored(judgement);
     if (own().glue.empty()) return scored;
     const std::int64_t count = texts(data::Split::validation)->size();
     std::map<std::string, double> all = scored.values;

@@ -168,7 +168,12 @@ void Lowering::add_outputs() {
     if (settings_.probabilities.empty()) return;
     OnnxPort probabilities = model_.outputs.front();
     probabilities.name = settings_.probabilities;
-    builder_.add_named("Softmax", probabilities.name, {network_.outputs.front().name}, {{"axis", std::int64_t{-1}}});
+    const std::vector<std::string> logits = {network_.outputs.front().name};
+    const std::vector<NodeId>& users = graph().value(network_.outputs.front().value).users;
+    const bool several = std::ranges::any_of(
+        users, [&](NodeId user) { return graph().node(user).kind == OpKind::sigmoid_cross_entropy; });
+    if (several) builder_.add_named("Sigmoid", probabilities.name, logits);
+    if (!several) builder_.add_named("Softmax", probabilities.name, logits, {{"axis", std::int64_t{-1}}});
     model_.outputs.push_back(std::move(probabilities));
 }
 
