@@ -204,12 +204,12 @@ struct Answered {
 
 /// The results of a split's outputs.
 struct Scored {
-    std::vector<metrics::ClassCount> classes = {};     // of several labels: for the table of classes
-    std::map<std::string, std::string> metadata = {};  // for the best checkpoint, whose validation this is
-    std::map<std::string, double> values = {};         // of the columns that score_column() makes
+    std::map<std::string, double> values = {};  // of the columns that score_column() makes
     std::vector<Answered> answers = {};
     std::vector<std::string> lines = {};                          // for the console, after the answers
     std::vector<std::pair<std::string, std::string>> files = {};  // name and text, for the folder of results
+    std::vector<metrics::ClassCount> classes = {};                // of several labels, for the table of classes
+    std::map<std::string, std::string> metadata = {};             // of a checkpoint of the weights
 };
 
 // Samples with any of C labels. A label is predicted if its probability, the sigmoid of its logit, is at least its
@@ -242,7 +242,7 @@ public:
     virtual ~Scorer() = default;
     /// Results of a validation. `sums`: of the graph's scalar outputs. All ranks compute them; one writes the files.
     virtual Scored scores(const RowOutputs& logits, const metrics::Sums& sums) const = 0;
-    /// scores() counts labels.
+    /// True if scores() fills in Scored::classes.
     virtual bool counts_labels() const { return false; }
     /// The field of RowOutputs::labels, i32[N,...]; "": none.
     virtual std::string_view labels_read() const { return ""; }
@@ -304,7 +304,7 @@ public:
     FirstWeights first_weights() const;
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
-    /// The last layer of its network can be solved from features; null: it cannot. Labels may be several.
+    /// The classifier whose last layer can be solved from features, also for several labels; null: there is none.
     virtual const Classifier* solvable() const { return classifier(); }
     /// Null if all results of the task are sums over samples.
     virtual const Scorer* scorer() const { return dynamic_cast<const Scorer*>(this); }

@@ -241,9 +241,10 @@ SuspectReport find_suspects(const TaskRow& row, const options::ParseResult& argu
     const auto seed = static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0));
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, seed);
-    if (task->classifier() == nullptr || !task->has_real_data())
+    if (task->classifier() == nullptr || !task->has_real_data()) {
         throw Error(ErrorKind::usage,
                     settings.folder + ": its run gives no real samples a class, so no label is suspicious");
+    }
     const FeatureCache cache(*host.files, feature_cache_path(arguments.settings, settings.folder), "--feature-cache");
     const FeatureSource source(*task, *backend, arguments.settings, seed, host, arguments.settings.validation.enabled);
     weights::Checkpoint checkpoint =

@@ -86,7 +86,7 @@ Scored scored_labels(std::span<const float> logits, std::span<const std::int32_t
 }
 
 std::vector<double> label_thresholds(const FileSystem& files, const std::string& restore_path, std::size_t labels) {
-    const std::vector<double> usual(labels, kUsualThreshold);
+    std::vector<double> usual(labels, kUsualThreshold);
     if (restore_path.empty()) return usual;
     const std::string path = weights::best_or_latest(files, "--restore-path", restore_path).path;
     const std::map<std::string, std::string> metadata = weights::metadata_of(files, path);

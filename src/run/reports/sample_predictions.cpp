@@ -356,7 +356,8 @@ std::string sample_predictions(const TaskRow& row, const options::ParseResult& a
     } else if (task->word_predictor() != nullptr) {
         predict_words(work, *task->word_predictor(), settings, document);
     } else {
-        throw Error(ErrorKind::unsupported, std::string(row.options.name) + " predicts neither classes nor words");
+        throw Error(ErrorKind::unsupported,
+                    std::string(row.options.name) + " predicts neither one class a sample nor words here");
     }
     return document.dump() + "\n";
 }
