@@ -300,19 +300,42 @@ std::vector<float> probabilities(const LinearHead& head, const FeatureRows& rows
     return result;
 }
 
+namespace {
+
+/// A probability near 1 has no difference from 1 in float, so the loss comes from the logits.
+HeadScore score_of_labels(const LinearHead& head, const FeatureRows& rows, int threads) {
+    const std::vector<float> weight = in_f32(head.weight);
+    const std::vector<float> bias = in_f32(head.bias);
+    std::vector<HeadScore> chunks(at((rows.count() + kChunk - 1) / kChunk));
+    for_each_task(std::ssize(chunks), threads, [&](std::int64_t chunk) {
+        const std::int64_t first = chunk * kChunk;
+        const std::int64_t end = std::min(first + kChunk, rows.count());
+        std::vector<float> out(at((end - first) * head.classes));
+        logits_of(rows, first, end, weight, bias, out);
+        for (std::int64_t r = first; r < end; ++r) {
+            const std::span<float> row(out.data() + (r - first) * head.classes, at(head.classes));
+            chunks[at(chunk)].loss += sigmoids(row, rows.labels_of(r));
+            for (std::size_t c = 0; c < row.size(); ++c)
+                chunks[at(chunk)].accuracy += (row[c] > 0.5F) == (rows.labels_of(r)[c] == 1) ? 1 : 0;
+        }
+    });
+    HeadScore result;
+    for (const HeadScore& chunk : chunks) {
+        result.loss += chunk.loss / static_cast<double>(rows.count());
+        result.accuracy += chunk.accuracy / static_cast<double>(rows.count() * head.classes);
+    }
+    return result;
+}
+
+}  // namespace
+
 HeadScore score(const LinearHead& head, const FeatureRows& rows, int threads) {
+    if (rows.several()) return score_of_labels(head, rows, threads);
     constexpr double kLeast = 1e-30;  // a probability that rounds to 0
     const std::vector<float> all = probabilities(head, rows, threads);
     HeadScore result;
     for (std::int64_t r = 0; r < rows.count(); ++r) {
         const std::span<const float> row(all.data() + r * head.classes, at(head.classes));
-        for (std::size_t c = 0; rows.several() && c < row.size(); ++c) {
-            const bool is_there = rows.labels_of(r)[c] == 1;
-            const double own = is_there ? row[c] : 1 - row[c];
-            result.loss -= std::log(std::max(own, kLeast));
-            if ((row[c] > 0.5F) == is_there) result.accuracy += 1 / static_cast<double>(head.classes);
-        }
-        if (rows.several()) continue;
         const auto label = at(rows.labels[at(r)]);
         result.loss -= std::log(std::max<double>(row[label], kLeast));
         if (std::ranges::max_element(row) - row.begin() == static_cast<std::ptrdiff_t>(label)) result.accuracy += 1;

@@ -26,8 +26,7 @@ const data::DatasetInfo& info_of(const options::Settings& settings) {
     return data::dataset_info(image_settings(settings).data.dataset);
 }
 
-/// `during_training`: of validations during training, which have more.
-/// Of photos with several labels; `accuracy` is the share of right labels.
+/// The columns of photos with several labels, whose accuracy is the share of right labels.
 metrics::Columns make_label_columns() {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
@@ -44,6 +43,7 @@ metrics::Columns make_label_columns() {
     return columns;
 }
 
+/// `during_training`: of validations during training, which have more.
 metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
@@ -402,40 +402,16 @@ bool ImageClassification::holds_dataset() const {
 std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
     const std::vector<std::string> places = data.photos.empty() ? std::vector{data.data_dir} : data.photos;
-    if (image_folder_ == nullptr) image_folder_ = std::make_shared<data::ImageFolder>(places, data, host_format());
+    if (image_folder_ != nullptr) return image_folder_;
+    image_folder_ = std::make_shared<data::ImageFolder>(places, data, host_format());
+    if (const std::string& others = image_folder_->left_out(); !others.empty())
+        log::warning(data.data_dir + ": files that are not images are left out: " + others);
     return image_folder_;
 }
 
 /// The format of images on the host.
 data::PixelFormat ImageClassification::host_format() const {
     return data::host_format(data_settings_without_folder(settings(), backend_, seed_));
-}
-
-ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
-    data::LoaderSettings loader = run::loader_settings(settings(), 0);
-    loader.stop_requested = stop_requested;
-    if (holds_dataset()) {
-        const std::unique_ptr<Samples> split = open(data::Split::validation);
-        return {split->stream(loader), split->names()};
-    }
-    const data::DataSettings& data = own().data;
-    if (!info_of(settings()).any_image_size) {
-        std::vector<std::string> of_photos;
-        for (const data::DatasetInfo& info : data::kDatasets) {
-            if (info.any_image_size) of_photos.emplace_back(info.name);
-        }
-        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(spelling(data.dataset)) +
-                                          " files there; photos need a network for --dataset " +
-                                          listed(of_photos, "or"));
-    }
-    auto folder = image_folder();
-    if (!folder->left_out().empty())
-        log::warning(data.data_dir + ": files that are not images are left out: " + folder->left_out());
-    std::vector<std::string> names = folder->names();
-    loader.feed = data::Feed::sweeps;
-    loader.micro_batch = std::min(loader.micro_batch, std::ssize(names));
-    if (data.test_time_flip) loader.transform = data::mirroring_transform();
-    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names), /*printed=*/true};
 }
 
 namespace {
@@ -490,6 +466,28 @@ run::Scored ImageClassification::answers(const run::RowOutputs& logits) const {
             std::span(logits.labels).subspan(i * labels.size(), labels.size()), thresholds, labels));
     }
     return scored;
+}
+
+ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
+    data::LoaderSettings loader = run::loader_settings(settings(), 0);
+    loader.stop_requested = stop_requested;
+    if (holds_dataset()) {
+        const std::unique_ptr<Samples> split = open(data::Split::validation);
+        return {split->stream(loader), split->names()};
+    }
+    const data::DataSettings& data = own().data;
+    if (!info_of(settings()).any_image_size) {
+        std::vector<std::string> of_photos;
+        for (const data::DatasetInfo& info : data::kDatasets) {
+            if (info.any_image_size) of_photos.emplace_back(info.name);
+        }
+        throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(spelling(data.dataset)) +
+                                          " files there; photos need a network for --dataset " +
+                                          listed(of_photos, "or"));
+    }
+    const std::unique_ptr<Samples> photos = asked();
+    loader.micro_batch = std::min(loader.micro_batch, photos->count());
+    return {photos->stream(loader), photos->names(), /*printed=*/true};
 }
 
 namespace {
