@@ -103,22 +103,24 @@ TEST(Scores, LabelsEqualScikitLearn) {
             labels.push_back((n * 31 + c) % (7 + c) == 0 || (k > 600 + 50 * c && n % 3 != 0) ? 1 : 0);
         }
         const auto at = static_cast<std::size_t>(c);
-        EXPECT_NEAR(average_precision(scores, labels), kPrecision.at(at), 1e-12);
-        const Threshold best = best_threshold(scores, labels, 0.5);
-        EXPECT_NEAR(best.f1, kBestF1.at(at), 1e-12);
-        EXPECT_LT(best.score, kBestScore.at(at));
-        EXPECT_GT(best.score, kBestScore.at(at) - 0.006) << "between two scores";
+        const LabelScore score = score_label(scores, labels, 0.5);
+        EXPECT_NEAR(score.average_precision, kPrecision.at(at), 1e-12);
+        EXPECT_NEAR(score.best_f1, kBestF1.at(at), 1e-12);
+        EXPECT_LT(score.threshold, kBestScore.at(at));
+        EXPECT_GT(score.threshold, kBestScore.at(at) - 0.006) << "between two scores";
     }
 }
 
 TEST(Scores, ThresholdsAreUsualUnlessAnotherIsBetter) {
-    EXPECT_EQ(best_threshold(std::vector<double>{0.9, 0.4}, Labels{1, 0}, 0.5).score, 0.5);
-    const Threshold planted = best_threshold(std::vector<double>{0.4, 0.3, 0.2, 0.1}, Labels{1, 1, 0, 0}, 0.5);
-    EXPECT_DOUBLE_EQ(planted.score, 0.25);
-    EXPECT_EQ(planted.f1, 1);
-    EXPECT_EQ(best_threshold(std::vector<double>{0.4, 0.3}, Labels{0, 0}, 0.5).score, 0.5);
-    EXPECT_EQ(best_threshold(std::vector<double>{0.4, 0.4}, Labels{1, 0}, 0.5).score, 0.2);
-    EXPECT_EQ(average_precision(std::vector<double>{0.4, 0.3}, Labels{0, 0}), 0);
+    const auto scored = [](const std::vector<double>& probabilities, const Labels& labels) {
+        return score_label(probabilities, labels, 0.5);
+    };
+    EXPECT_EQ(scored({0.9, 0.4}, {1, 0}).threshold, 0.5);
+    EXPECT_DOUBLE_EQ(scored({0.4, 0.3, 0.2, 0.1}, {1, 1, 0, 0}).threshold, 0.25);
+    EXPECT_EQ(scored({0.4, 0.3, 0.2, 0.1}, {1, 1, 0, 0}).best_f1, 1);
+    EXPECT_EQ(scored({0.4, 0.3}, {0, 0}).threshold, 0.5);
+    EXPECT_EQ(scored({0.4, 0.3}, {0, 0}).average_precision, 0);
+    EXPECT_EQ(scored({0.4, 0.4}, {1, 0}).threshold, 0.2);
 }
 
 TEST(Scores, ReportsAreSortedByKey) {

@@ -51,18 +51,16 @@ struct LabelCounts {
 LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> predicted,
                          std::size_t classes);
 
-/// Mean precision over the positives, each at the least score down to which it is found (scikit-learn's
-/// average_precision_score); 0 without positives. `labels`: 0 or 1.
-double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels);
-
-/// A score from which samples are predicted to be positive, and F1 with it.
-struct Threshold {
-    double score = 0;
-    double f1 = 0;
+/// The scores of one label, from the samples' probabilities.
+struct LabelScore {
+    /// Mean precision over the positives, each at the least probability down to which it is found (scikit-learn's
+    /// average_precision_score); 0 without positives.
+    double average_precision = 0;
+    double threshold = 0;  // of the best F1, in the middle between two probabilities; `usual` unless another is better
+    double best_f1 = 0;
 };
-/// The threshold with the best F1, in the middle between two scores, or `usual` unless another is better. `labels`: 0
-/// or 1; `scores`: at least 0.
-Threshold best_threshold(std::span<const double> scores, std::span<const std::int32_t> labels, double usual);
+/// `labels`: 0 or 1.
+LabelScore score_label(std::span<const double> probabilities, std::span<const std::int32_t> labels, double usual);
 
 /// Samples whose best classes have about the same probability.
 struct ConfidenceBin {

@@ -160,51 +160,32 @@ LabelCounts count_labels(std::span<const std::int32_t> labels, std::span<const s
     return counts;
 }
 
-namespace {
-
-/// Calls use(scores that end here, next lower score, samples and positives down to here) for each different score, from
-/// the highest one. After the last one comes 0.
-template <typename Use>
-void for_each_cut(std::span<const double> scores, std::span<const std::int32_t> labels, Use use) {
-    CNNTRAIN_CHECK(scores.size() == labels.size(), "each score has a label");
-    std::vector<std::size_t> order(scores.size());
+LabelScore score_label(std::span<const double> probabilities, std::span<const std::int32_t> labels, double usual) {
+    CNNTRAIN_CHECK(probabilities.size() == labels.size(), "each probability has a label");
+    std::vector<std::size_t> order(labels.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, std::greater<>(), [&](std::size_t i) { return scores[i]; });
-    double positives = 0;
+    std::ranges::sort(order, std::greater<>(), [&](std::size_t i) { return probabilities[i]; });
+    ClassCount at_usual;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        at_usual.samples += labels[i];
+        if (probabilities[i] < usual) continue;
+        at_usual.predicted += 1;
+        at_usual.correct += labels[i];
+    }
+    LabelScore score{.threshold = usual, .best_f1 = f1(at_usual)};
+    ClassCount now{.samples = at_usual.samples};
+    double before = 0;  // positives down to the last different probability
     for (std::size_t i = 0; i < order.size(); ++i) {
-        positives += labels[order[i]];
-        const double next = i + 1 < order.size() ? scores[order[i + 1]] : 0;
-        if (i + 1 == order.size() || next != scores[order[i]])
-            use(scores[order[i]], next, static_cast<double>(i + 1), positives);
+        const double probability = probabilities[order[i]];
+        const double next = i + 1 < order.size() ? probabilities[order[i + 1]] : 0;
+        now.predicted += 1;
+        now.correct += labels[order[i]];
+        if (next == probability && i + 1 < order.size()) continue;
+        score.average_precision += ratio((now.correct - before) * now.correct, now.predicted * now.samples);
+        before = now.correct;
+        if (f1(now) > score.best_f1) score = {score.average_precision, (probability + next) / 2, f1(now)};
     }
-}
-
-}  // namespace
-
-double average_precision(std::span<const double> scores, std::span<const std::int32_t> labels) {
-    double sum = 0;
-    double before = 0;
-    for_each_cut(scores, labels, [&](double /*score*/, double /*next*/, double samples, double positives) {
-        sum += (positives - before) * positives / samples;
-        before = positives;
-    });
-    return ratio(sum, before);
-}
-
-Threshold best_threshold(std::span<const double> scores, std::span<const std::int32_t> labels, double usual) {
-    ClassCount count;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        const bool is_predicted = scores[i] >= usual;
-        count.samples += labels[i];
-        count.predicted += is_predicted ? 1 : 0;
-        count.correct += is_predicted ? labels[i] : 0;
-    }
-    Threshold best{usual, f1(count)};
-    for_each_cut(scores, labels, [&](double score, double next, double samples, double positives) {
-        const double now = f1({.samples = count.samples, .correct = positives, .predicted = samples});
-        if (now > best.f1) best = {(score + next) / 2, now};
-    });
-    return best;
+    return score;
 }
 
 namespace {

@@ -66,15 +66,14 @@ Scored scored_labels(std::span<const float> logits, std::span<const std::int32_t
     double seen = 0;
     for (std::size_t c = 0; c < names.size(); ++c) {
         const metrics::ClassCount& count = counts.labels[c];
-        const double precision = metrics::average_precision(columns.probabilities[c], columns.labels[c]);
-        const metrics::Threshold best =
-            metrics::best_threshold(columns.probabilities[c], columns.labels[c], kUsualThreshold);
-        if (count.samples > 0) sum += precision;
-        if (count.samples > 0) seen += 1;
-        thresholds.push_back(best.score);
+        const metrics::LabelScore score =
+            metrics::score_label(columns.probabilities[c], columns.labels[c], kUsualThreshold);
+        sum += score.average_precision;
+        seen += count.samples > 0 ? 1 : 0;
+        thresholds.push_back(score.threshold);
         table += csv_field(names[c]) + "," + six_digits(count.samples) + "," +
-                 (count.samples > 0 ? six_digits(precision) : "") + "," + six_digits(metrics::f1(count)) + "," +
-                 six_digits(best.score) + "," + six_digits(best.f1) + "\n";
+                 (count.samples > 0 ? six_digits(score.average_precision) : "") + "," + six_digits(metrics::f1(count)) +
+                 "," + six_digits(score.threshold) + "," + six_digits(score.best_f1) + "\n";
     }
     scored.values = {{kExact, counts.samples > 0 ? counts.exact / counts.samples : 0},
                      {kMicroF1, metrics::micro_f1(counts.labels)},
