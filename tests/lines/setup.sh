@@ -12,7 +12,7 @@ plain() {
         -e "s#$CNNTRAIN_PROGRAM#cnntrain#g" \
         -e "s#$CRAMTMP/[^/ ]*/?#HERE/#g" \
         -e "s#$TESTDIR/?#TESTS/#g" \
-        -e "s#(^|[^a-z])$CNNTRAIN_SOURCE/?#\\1SOURCE/#g" \
+        -e "s#(^|[^a-zA-Z])$CNNTRAIN_SOURCE/?#\\1SOURCE/#g" \
         -e "s#^( *|.*\| +)$(hostname)( *|[ |].*)\$#\\1HOST\\2#" \
         -e 's/(it cannot be fetched:).*/\1 .../' \
         -e '/^[|=]/s/ +/ /g' -e 's/^={9,}$/===/' -e '/^\|/s/-{3,}/---/g' -e 's/^ +(poprun topology)$/\1/' \
