@@ -130,7 +130,7 @@ public:
     /// True if the best weights are kept.
     bool keeps_best() const { return settings_.keep_best.has_value(); }
     const BestResult& result() const { return result_; }
-    /// What the last validation adds to the metadata of a checkpoint of its weights.
+    /// Metadata for a checkpoint of the weights that were validated last.
     const std::map<std::string, std::string>& metadata() const { return evaluator_->scored().metadata; }
     bool ends_early() const { return settings_.early_stop > 0 && result_.without_better() >= settings_.early_stop; }
     /// "accuracy 61.300 of iteration 60".

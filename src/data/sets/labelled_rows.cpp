@@ -195,14 +195,14 @@ LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& 
     wanted.needs_labels = settings.needs_labels && !several;  // each label may have a column
     columns_ = settings.columns ? numbered_columns(*settings.columns)
                                 : find_columns(row.cells, wanted, place_in(path, row.line));
-    std::vector<TableRow> rows;
-    if (!columns_.has_header) rows.push_back(row);
-    while (reader.next(row))
-        rows.push_back(row);
-    for (const TableRow& one : rows)
-        add(one.cells, one.line, settings);
+    const bool in_columns = several && !columns_.label;
+    std::vector<TableRow> rows;  // whose labels are in columns
+    for (bool more = !columns_.has_header || reader.next(row); more; more = reader.next(row)) {
+        add(row.cells, row.line, settings);
+        if (in_columns) rows.push_back(row);
+    }
     if (rows_.empty()) throw Error(ErrorKind::data, path + " has a header line, but no row behind it");
-    if (several && !columns_.label) read_flags(rows, header, settings);
+    if (in_columns) read_flags(rows, header, settings);
 }
 
 void LabelledRows::read_flags(const std::vector<TableRow>& rows, const TableRow& header,

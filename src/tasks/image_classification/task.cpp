@@ -26,35 +26,25 @@ const data::DatasetInfo& info_of(const options::Settings& settings) {
     return data::dataset_info(image_settings(settings).data.dataset);
 }
 
-/// The columns of photos with several labels, whose accuracy is the share of right labels.
-metrics::Columns make_label_columns() {
+/// `several`: photos have several labels; their accuracy is the share of right labels. `during_training`: of
+/// validations during training, which have more.
+metrics::Columns make_columns(bool several, bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
     metrics::Columns columns = {
         .unit = {"image", "images", "img"},
         .training = {{.name = "loss", .output = loss, .label = "loss"},
                      {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
-                       {.name = run::kValidationLossColumn, .output = loss, .label = "loss"}},
+        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"}},
         .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
     };
-    for (const char* name : {run::kMeanPrecision, run::kMicroF1, run::kMacroF1, run::kExact})
-        columns.validation.push_back(run::score_column(name, name));
-    return columns;
-}
-
-/// `during_training`: of validations during training, which have more.
-metrics::Columns make_columns(bool top_5, bool during_training) {
-    const std::string correct(nn::kCorrect);
-    const std::string loss(nn::kLoss);
-    metrics::Columns columns = {
-        .unit = {"image", "images", "img"},
-        .training = {{.name = "loss", .output = loss, .label = "loss"},
-                     {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
-                       {.name = "raw_acc", .output = correct, .scale = 100}},
-        .inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}},
-    };
+    if (several) {
+        columns.validation.push_back({.name = run::kValidationLossColumn, .output = loss, .label = "loss"});
+        for (const char* name : {run::kMeanPrecision, run::kMicroF1, run::kMacroF1, run::kExact})
+            columns.validation.push_back(run::score_column(name, name));
+        return columns;
+    }
+    columns.validation.push_back({.name = "raw_acc", .output = correct, .scale = 100});
     columns.more_validation = {run::kTop5Column, run::kValidationLossColumn, run::kBalancedColumn};
     const std::string correct_top_5(nn::kCorrectTop5);
     if (top_5) {
@@ -144,8 +134,7 @@ ImageClassification::ImageClassification(const options::ParseResult& arguments, 
 }
 
 const metrics::Columns& ImageClassification::columns() const {
-    if (!columns_ && several()) columns_ = make_label_columns();
-    if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
+    if (!columns_) columns_ = make_columns(several(), reports_top_5(settings()), settings().validation.any());
     return *columns_;
 }
 

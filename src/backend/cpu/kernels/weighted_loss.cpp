@@ -202,7 +202,7 @@ public:
         : focus_(focus), towards_(is_positive ? logit : -logit), tail_(std::log1p(std::exp(-std::abs(logit)))) {}
 
     double loss() const { return -modulation() * log_probability(); }
-    /// With respect to t.
+    /// Slope of the loss in t.
     double slope() const {
         const double p = std::exp(log_probability());
         return modulation() * (focus_ * p * log_probability() - (1 - p));

@@ -3,6 +3,39 @@
 namespace cnntrain::cpu {
 namespace {
 
+/// Adds the step of a loss: compute(samples, classes, logits, scratch) returns LossSums for logits of either type.
+template <typename Compute>
+void add_loss(const NodeContext& lower, const Placed& logits, const std::vector<Placed>& reads, Compute compute) {
+    const auto& outputs = lower.node.outputs;
+    const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
+    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
+    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", reads, {loss, correct},
+                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+                            const LossSums sums = compute(samples, classes, logits.as<T>(), scratch());
+                            *loss.as<float>() = sums.loss;
+                            *correct.as<float>() = sums.correct;
+                        });
+    });
+}
+
+/// Adds the step of its gradient: compute(samples, classes, logits, dloss, dlogits). The last input is dloss.
+template <typename Compute>
+void add_loss_grad(const NodeContext& lower, const Placed& logits, std::vector<Placed> reads, Compute compute) {
+    const auto& inputs = lower.node.inputs;
+    const Shape& shape = lower.graph.desc(inputs[0]).shape;
+    const Placed dloss = lower.values.operand(inputs.back());
+    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
+    reads.push_back(dloss);
+    with_float_type(logits.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", reads, {result}, [=, samples = shape[0], classes = shape[1]](const StepContext&) {
+            compute(samples, classes, logits.as<T>(), *dloss.as<float>(), result.as<T>());
+        });
+    });
+}
+
 // The cross entropy with class weights, of mixed samples (labels, shares) and of others (labels).
 
 /// The contents of labels and shares once they are bound.
@@ -29,42 +62,23 @@ LossTargets bind_loss_targets(const NodeContext& lower, const graph::MixedTarget
 
 /// Inputs: logits, labels (, shares).
 void lower_weighted_cross_entropy(const NodeContext& lower, const graph::MixedTargetsAttrs& attrs) {
-    const auto& inputs = lower.node.inputs;
-    const auto& outputs = lower.node.outputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const LossTargets targets = bind_loss_targets(lower, attrs, inputs.size());
-    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
-    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", targets.reads(logits), {loss, correct},
-                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                            const LossSums sums =
-                                weighted_cross_entropy(samples, classes, logits.as<T>(), targets.now(),
-                                                       std::span(targets.attrs.class_weights), scratch());
-                            *loss.as<float>() = sums.loss;
-                            *correct.as<float>() = sums.correct;
-                        });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const LossTargets targets = bind_loss_targets(lower, attrs, lower.node.inputs.size());
+    add_loss(lower, logits, targets.reads(logits), [=](auto samples, auto classes, const auto* z, auto scratch) {
+        return weighted_cross_entropy(samples, classes, z, targets.now(), std::span(targets.attrs.class_weights),
+                                      scratch);
     });
 }
 
 /// Inputs: logits, labels (, shares), dloss.
 void lower_weighted_cross_entropy_grad(const NodeContext& lower, const graph::MixedTargetsAttrs& attrs) {
-    const auto& inputs = lower.node.inputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const LossTargets targets = bind_loss_targets(lower, attrs, inputs.size() - 1);
-    const Placed dloss = lower.values.operand(inputs.back());
-    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
-    std::vector<Placed> reads = targets.reads(logits);
-    reads.push_back(dloss);
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", reads, {result}, [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-            weighted_cross_entropy_grad(samples, classes, logits.as<T>(), targets.now(),
-                                        std::span(targets.attrs.class_weights), *dloss.as<float>(), result.as<T>());
-        });
-    });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const LossTargets targets = bind_loss_targets(lower, attrs, lower.node.inputs.size() - 1);
+    add_loss_grad(lower, logits, targets.reads(logits),
+                  [=](auto samples, auto classes, const auto* z, float dloss, auto* dz) {
+                      weighted_cross_entropy_grad(samples, classes, z, targets.now(),
+                                                  std::span(targets.attrs.class_weights), dloss, dz);
+                  });
 }
 
 // The loss, its gradient and the counts of correct answers.
@@ -80,43 +94,24 @@ graph::MixedTargetsAttrs unmixed(const SoftmaxAttrs& attrs) {
 void lower_softmax_cross_entropy(const NodeContext& lower) {
     const auto& attrs = lower.node.as<SoftmaxAttrs>();
     if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy(lower, unmixed(attrs));
-    const auto& inputs = lower.node.inputs;
-    const auto& outputs = lower.node.outputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const Placed labels = lower.values.operand(inputs[1]);
-    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
-    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", {logits, labels}, {loss, correct},
-            [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
-                const LossSums sums = softmax_cross_entropy(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
-                                                            smoothing, scratch());
-                *loss.as<float>() = sums.loss;
-                *correct.as<float>() = sums.correct;
-            });
-    });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const Placed labels = lower.values.operand(lower.node.inputs[1]);
+    add_loss(lower, logits, {logits, labels},
+             [=, smoothing = attrs.label_smoothing](auto samples, auto classes, const auto* z, auto scratch) {
+                 return softmax_cross_entropy(samples, classes, z, labels.as<std::int32_t>(), smoothing, scratch);
+             });
 }
 
 void lower_softmax_cross_entropy_grad(const NodeContext& lower) {
     const auto& attrs = lower.node.as<SoftmaxAttrs>();
     if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy_grad(lower, unmixed(attrs));
-    const auto& inputs = lower.node.inputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const Placed labels = lower.values.operand(inputs[1]);
-    const Placed dloss = lower.values.operand(inputs[2]);
-    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", {logits, labels, dloss}, {result},
-            [=, samples = shape[0], classes = shape[1], smoothing = attrs.label_smoothing](const StepContext&) {
-                softmax_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(), smoothing,
-                                           *dloss.as<float>(), result.as<T>());
-            });
-    });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const Placed labels = lower.values.operand(lower.node.inputs[1]);
+    add_loss_grad(
+        lower, logits, {logits, labels},
+        [=, smoothing = attrs.label_smoothing](auto samples, auto classes, const auto* z, float dloss, auto* dz) {
+            softmax_cross_entropy_grad(samples, classes, z, labels.as<std::int32_t>(), smoothing, dloss, dz);
+        });
 }
 
 void lower_top_k_correct(const NodeContext& lower) {
@@ -166,58 +161,25 @@ void lower_mix_images(const NodeContext& lower) {
     });
 }
 
-/// The contents of labels and shares once they are bound.
-struct BoundTargets {
-    Placed labels, shares;
-    MixedTargetsAttrs attrs;
-
-    MixedTargets now() const {
-        return {labels.as<std::int32_t>(), shares.as<float>(), attrs.distances, attrs.label_smoothing};
-    }
-};
-
-BoundTargets bind_targets(const NodeContext& lower) {
-    const auto& inputs = lower.node.inputs;
-    return {lower.values.operand(inputs[1]), lower.values.operand(inputs[2]), lower.node.as<MixedTargetsAttrs>()};
-}
-
 void lower_mixed_cross_entropy(const NodeContext& lower) {
     const auto& attrs = lower.node.as<MixedTargetsAttrs>();
     if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy(lower, attrs);
-    const auto& outputs = lower.node.outputs;
-    const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
     const Placed logits = lower.values.operand(lower.node.inputs[0]);
-    const BoundTargets targets = bind_targets(lower);
-    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
-    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {logits, targets.labels, targets.shares}, {loss, correct},
-                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                            const LossSums sums =
-                                mixed_cross_entropy(samples, classes, logits.as<T>(), targets.now(), scratch());
-                            *loss.as<float>() = sums.loss;
-                            *correct.as<float>() = sums.correct;
-                        });
+    const LossTargets targets = bind_loss_targets(lower, attrs, lower.node.inputs.size());
+    add_loss(lower, logits, targets.reads(logits), [=](auto samples, auto classes, const auto* z, auto scratch) {
+        return mixed_cross_entropy(samples, classes, z, targets.now(), scratch);
     });
 }
 
 void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
     const auto& attrs = lower.node.as<MixedTargetsAttrs>();
     if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy_grad(lower, attrs);
-    const auto& inputs = lower.node.inputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const BoundTargets targets = bind_targets(lower);
-    const Placed dloss = lower.values.operand(inputs[3]);
-    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {logits, targets.labels, targets.shares, dloss}, {result},
-                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                            mixed_cross_entropy_grad(samples, classes, logits.as<T>(), targets.now(),
-                                                     *dloss.as<float>(), result.as<T>());
-                        });
-    });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const LossTargets targets = bind_loss_targets(lower, attrs, lower.node.inputs.size() - 1);
+    add_loss_grad(lower, logits, targets.reads(logits),
+                  [=](auto samples, auto classes, const auto* z, float dloss, auto* dz) {
+                      mixed_cross_entropy_grad(samples, classes, z, targets.now(), dloss, dz);
+                  });
 }
 
 using graph::DistillationAttrs;
@@ -243,60 +205,38 @@ void lower_distillation(const NodeContext& lower) {
 }
 
 void lower_distillation_grad(const NodeContext& lower) {
-    const auto& inputs = lower.node.inputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const Placed labels = lower.values.operand(inputs[1]);
-    const Placed teacher = lower.values.operand(inputs[2]);
-    const Placed dloss = lower.values.operand(inputs[3]);
-    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const Placed labels = lower.values.operand(lower.node.inputs[1]);
+    const Placed teacher = lower.values.operand(lower.node.inputs[2]);
     const double temperature = lower.node.as<DistillationAttrs>().temperature;
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {logits, labels, teacher, dloss}, {result},
-                        [=, samples = shape[0], classes = shape[1]](const StepContext&) {
-                            distillation_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
-                                              teacher.as<float>(), temperature, *dloss.as<float>(), result.as<T>());
-                        });
-    });
+    add_loss_grad(lower, logits, {logits, labels, teacher},
+                  [=](auto samples, auto classes, const auto* z, float dloss, auto* dz) {
+                      distillation_grad(samples, classes, z, labels.as<std::int32_t>(), teacher.as<float>(),
+                                        temperature, dloss, dz);
+                  });
 }
 
 using graph::SigmoidAttrs;
 
 void lower_sigmoid_cross_entropy(const NodeContext& lower) {
-    const auto& outputs = lower.node.outputs;
-    const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
     const Placed logits = lower.values.operand(lower.node.inputs[0]);
     const Placed labels = lower.values.operand(lower.node.inputs[1]);
-    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
-    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", {logits, labels}, {loss, correct},
-            [=, samples = shape[0], classes = shape[1], attrs = lower.node.as<SigmoidAttrs>()](const StepContext&) {
-                const LossSums sums = sigmoid_cross_entropy(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
-                                                            {attrs.positive_weights, attrs.focus}, scratch());
-                *loss.as<float>() = sums.loss;
-                *correct.as<float>() = sums.correct;
-            });
-    });
+    add_loss(lower, logits, {logits, labels},
+             [=, attrs = lower.node.as<SigmoidAttrs>()](auto samples, auto classes, const auto* z, auto scratch) {
+                 return sigmoid_cross_entropy(samples, classes, z, labels.as<std::int32_t>(),
+                                              {attrs.positive_weights, attrs.focus}, scratch);
+             });
 }
 
 void lower_sigmoid_cross_entropy_grad(const NodeContext& lower) {
-    const auto& inputs = lower.node.inputs;
-    const Shape& shape = lower.graph.desc(inputs[0]).shape;
-    const Placed logits = lower.values.operand(inputs[0]);
-    const Placed labels = lower.values.operand(inputs[1]);
-    const Placed dloss = lower.values.operand(inputs[2]);
-    const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
-    with_float_type(logits.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", {logits, labels, dloss}, {result},
-            [=, samples = shape[0], classes = shape[1], attrs = lower.node.as<SigmoidAttrs>()](const StepContext&) {
-                sigmoid_cross_entropy_grad(samples, classes, logits.as<T>(), labels.as<std::int32_t>(),
-                                           {attrs.positive_weights, attrs.focus}, *dloss.as<float>(), result.as<T>());
-            });
-    });
+    const Placed logits = lower.values.operand(lower.node.inputs[0]);
+    const Placed labels = lower.values.operand(lower.node.inputs[1]);
+    add_loss_grad(
+        lower, logits, {logits, labels},
+        [=, attrs = lower.node.as<SigmoidAttrs>()](auto samples, auto classes, const auto* z, float dloss, auto* dz) {
+            sigmoid_cross_entropy_grad(samples, classes, z, labels.as<std::int32_t>(),
+                                       {attrs.positive_weights, attrs.focus}, dloss, dz);
+        });
 }
 
 }  // namespace

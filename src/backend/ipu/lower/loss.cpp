@@ -283,7 +283,7 @@ public:
         const auto is_right = pe::Equal(pe::_1 > pe::Const(0.0F), is_positive());
         return counted(pe::Select(pe::Const(1.0F / static_cast<float>(classes_)), pe::Const(0.0F), is_right));
     }
-    /// With respect to the logits.
+    /// Slope of the loss in the logits.
     pe::Any slope() const {
         const pe::Any log_p = log_probability(toward());
         const pe::Any p = pe::Exp(log_p);
