@@ -154,6 +154,10 @@ inline constexpr std::string_view kDataFolders = R"(
   photos                <class>/, of which a share is held out for validation
   a table of photos     LIST.csv, .tsv or .jsonl: file, class and, if it has it, split in each row;
                         paths are relative to the table
+  tar shards of photos  a folder of .tar files, or one, in WebDataset's layout: 0001.jpg and
+                        0001.cls, or a field of 0001.json such as label, its class; without these,
+                        the folder in the archive is the class. A word of the file's name, or the
+                        folder train/ or validation/, says the split: photos-train-0000.tar
 
 Without --dataset, the data set is detected from the folder. The network has an output for each
 class; --num-classes N checks their number, or sets it for records without labels.txt.

@@ -1,6 +1,8 @@
 #include "data/format_fixtures.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #ifdef CNNTRAIN_GIF
 #include <gif_lib.h>
@@ -254,6 +256,39 @@ std::string with_orientation(const std::string& jpeg, int orientation) {
     const std::size_t length = exif.size() + 2;
     return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) + static_cast<char>(length & 0xff) + exif +
            jpeg.substr(2);
+}
+
+void set_tar_checksums(std::string& archive) {
+    constexpr std::size_t kBlock = 512;
+    constexpr std::size_t kChecksum = 148;
+    for (std::size_t at = 0; at + kBlock <= archive.size(); at += kBlock) {
+        if (archive.compare(at + 257, 5, "ustar") != 0) continue;
+        archive.replace(at + kChecksum, 8, 8, ' ');
+        std::uint32_t sum = 0;
+        for (std::size_t i = at; i < at + kBlock; ++i)
+            sum += static_cast<unsigned char>(archive[i]);
+        std::array<char, 8> digits{};
+        std::snprintf(digits.data(), digits.size(), "%06o", sum);
+        archive.replace(at + kChecksum, digits.size(), digits.data(), digits.size());
+    }
+}
+
+std::string encode_tar(const std::vector<PackedFile>& files) {
+    std::string archive;
+    for (const PackedFile& file : files) {
+        std::string header(512, '\0');
+        header.replace(0, file.name.size(), file.name);
+        std::array<char, 12> size{};
+        std::snprintf(size.data(), size.size(), "%011o", static_cast<unsigned>(file.content.size()));
+        header.replace(124, size.size(), size.data(), size.size());
+        header[156] = file.type;
+        header.replace(257, 8, std::string("ustar\00000", 8));
+        archive += header + file.content;
+        archive.resize((archive.size() + 511) / 512 * 512);
+    }
+    archive.resize(archive.size() + 1024);
+    set_tar_checksums(archive);
+    return archive;
 }
 
 }  // namespace cnntrain::data

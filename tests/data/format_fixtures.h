@@ -31,6 +31,17 @@ std::string encode_heif(const RawImage& image, bool is_avif);
 /// Compressed with LZW, with Exif's orientation.
 std::string encode_tiff(const RawImage& image, int orientation = 1);
 
+struct PackedFile {
+    std::string name;  // of at most 99 bytes
+    std::string content;
+    char type = '0';  // of tar
+};
+
+/// A tar archive of POSIX's ustar form with these files.
+std::string encode_tar(const std::vector<PackedFile>& files);
+/// Sets the checksum of each header in an archive.
+void set_tar_checksums(std::string& archive);
+
 /// A JPEG with an Exif segment of the orientation after its first marker.
 std::string with_orientation(const std::string& jpeg, int orientation);
 

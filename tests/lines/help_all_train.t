@@ -188,9 +188,9 @@ All options of training, validation, inference and restore.
     --dataset NAME                Data set; without it, inferred from the data folder. (imagenet,
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
-                                  validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv, .jsonl); inference also takes any folder of photos, or one
-                                  photo. Without it, the environment's DATA_DIR.
+                                  validation/CLASS/* or CLASS/*), tar shards of photos, or a table of
+                                  photos and classes (.csv, .jsonl); inference also takes any folder
+                                  of photos, or one photo. Without it, the environment's DATA_DIR.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
@@ -563,9 +563,9 @@ All options of training, validation, inference and restore.
   
   Dataset:
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
-                                  validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv, .jsonl); inference also takes any folder of photos, or one
-                                  photo. Without it, the environment's DATA_DIR.
+                                  validation/CLASS/* or CLASS/*), tar shards of photos, or a table of
+                                  photos and classes (.csv, .jsonl); inference also takes any folder
+                                  of photos, or one photo. Without it, the environment's DATA_DIR.
   
   Training:
     --epochs X                    Length of the run; without it, the model's. (epochs; also --epoch)
@@ -738,9 +738,9 @@ All options of training, validation, inference and restore.
     --dataset NAME                Data set; without it, inferred from the data folder. (imagenet,
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
-                                  validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv, .jsonl); inference also takes any folder of photos, or one
-                                  photo. Without it, the environment's DATA_DIR.
+                                  validation/CLASS/* or CLASS/*), tar shards of photos, or a table of
+                                  photos and classes (.csv, .jsonl); inference also takes any folder
+                                  of photos, or one photo. Without it, the environment's DATA_DIR.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
@@ -1176,9 +1176,9 @@ All options of training, validation, inference and restore.
     --dataset NAME                Data set; without it, inferred from the data folder. (imagenet,
                                   cifar-10, cifar-100, folder)
     --data-dir PATH               Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*,
-                                  validation/CLASS/* or CLASS/*), or a table of photos and classes
-                                  (.csv, .jsonl); inference also takes any folder of photos, or one
-                                  photo. Without it, the environment's DATA_DIR.
+                                  validation/CLASS/* or CLASS/*), tar shards of photos, or a table of
+                                  photos and classes (.csv, .jsonl); inference also takes any folder
+                                  of photos, or one photo. Without it, the environment's DATA_DIR.
     --photos TEXT ...             Photos to classify, instead of --data-dir: files, folders and
                                   patterns, also as words after the run: cnntrain inference RUN *.jpg.
     --pipeline-num-parallel N     Images processed in parallel. (default 48; changes nothing:

@@ -12,6 +12,7 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/sets.h"
+#include "data/records/tar.h"
 #include "data/sets/encoded_images.h"
 #include "data/sets/resolve.h"
 
@@ -54,7 +55,8 @@ Origin ClassFolders::origin() const {
         part.checksum = crc32c(std::as_bytes(std::span(below.c_str(), below.size() + 1)), part.checksum);
         if (i % stride != 0) continue;
         std::error_code failed;
-        const std::uintmax_t bytes = std::filesystem::file_size(file_of(i), failed);
+        const std::uintmax_t bytes =
+            list().bytes(i) > 0 ? list().bytes(i) : std::filesystem::file_size(file_of(i), failed);
         if (!failed) part.bytes += bytes;
     }
     return origin;
@@ -216,10 +218,10 @@ void leave_out_missing(Found& found) {
     });
 }
 
-/// The photos of a table of files and classes.
-Found find_rows(const std::string& table, const TableLabels& labels) {
+/// The photos of a table of files and classes, or of archives.
+Found find_rows(PhotoListing listing) {
     Found found;
-    found.listing = list_photo_table(table, labels);
+    found.listing = std::move(listing);
     found.folder = found.listing.top;
     for (const ListedPhoto& photo : found.listing.photos) {
         found.files.names.push_back(photo.path);
@@ -231,9 +233,11 @@ Found find_rows(const std::string& table, const TableLabels& labels) {
 
 Found find_photos(const std::string& place, const TableLabels& labels) {
     const fs::path path(place);
-    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place, labels);
+    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(list_photo_table(place, labels));
+    if (is_shards(place)) return find_rows(list_shards(place));
     std::error_code failed;
-    if (fs::is_regular_file(path, failed)) return {path.parent_path(), {{path.filename().string()}, {}}};
+    const bool in_archive = !fs::exists(path, failed) && exists_in_tar(place);
+    if (in_archive || fs::is_regular_file(path, failed)) return {path.parent_path(), {{path.filename().string()}, {}}};
     if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
         throw Error(ErrorKind::data, "the photos '" + place +
                                          "' do not exist; give --data-dir a folder of photos, a pattern or one photo");

@@ -16,6 +16,7 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/sets.h"
 #include "data/images/image_file.h"
+#include "data/records/tar.h"
 #include "data/records/tfrecord.h"
 #include "data/sets/resolve.h"
 
@@ -51,7 +52,7 @@ EncodedImages::EncodedImages(const EncodedImageSettings& settings, const Words& 
 EncodedImages::Image EncodedImages::file_image(const std::string& path, std::int32_t label, Workspace& workspace) {
     StageClock clock;
     try {
-        const std::unique_ptr<InputFile> file = posix_files().open(path);
+        const std::unique_ptr<InputFile> file = open_in_tar(path);
         workspace.record.resize(file->size_bytes());
         file->read_at(0, workspace.record);
     } catch (const Error& error) {

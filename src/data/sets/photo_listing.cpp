@@ -12,6 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
+#include "data/records/tar.h"
 #include "data/sets/resolve.h"
 #include "data/text/table.h"
 
@@ -238,6 +239,7 @@ PhotoListing list_classes(const fs::path& top) {
 
 bool names_validation_photos(const std::string& place, const TableLabels& labels) {
     std::error_code failed;
+    if (is_shards(place)) return names_validation_shards(place);
     if (!is_photo_table(place)) return !validation_folders(place).empty();
     return fs::is_regular_file(place, failed) && !list_photo_table(place, labels).holds_out;
 }
@@ -247,6 +249,7 @@ bool looks_like_photos(const std::string& place) {
     const fs::path top = place;
     std::error_code failed;
     if (is_photo_table(place)) return fs::is_regular_file(top, failed);
+    if (is_shards(place)) return true;
     if (!is_folder(top)) return false;
     const bool has_train = is_folder(top / kTrain);
     const std::vector<std::string> validation = validation_folders(top);
@@ -264,6 +267,7 @@ PhotoListing list_photos(const std::string& place, const TableLabels& labels) {
     const fs::path top = fs::absolute(without_trailing_slashes(place)).lexically_normal();
     const auto has_splits = [&] { return is_folder(top / kTrain) || !validation_folders(top).empty(); };
     PhotoListing listing = is_photo_table(place) ? list_photo_table(place, labels)
+                           : is_shards(place)    ? list_shards(place)
                            : has_splits()        ? list_splits(top)
                                                  : list_classes(top);
     for (const std::string& name : listing.classes)
@@ -466,6 +470,10 @@ std::vector<std::size_t> number_classes(const std::vector<Row>& rows, const Tabl
 
 }  // namespace
 
+bool names_class_column(std::string_view name) {
+    return !name.empty() && std::ranges::find(kNames[class_column], name) != kNames[class_column].end();
+}
+
 bool is_photo_table(const std::string& path) {
     const std::string extension = lower_extension(path);
     return extension == ".csv" || extension == ".tsv" || extension == ".jsonl";
@@ -480,8 +488,7 @@ PhotoListing list_photo_table(const std::string& path, const TableLabels& labels
     listing.top = fs::absolute(path).lexically_normal().parent_path().string();
     listing.places = {path, path};
     const auto is_there = [&](const std::string& file) {
-        std::error_code failed;
-        return fs::exists(fs::path(listing.top) / file, failed);
+        return exists_in_tar((fs::path(listing.top) / file).string());
     };
     if (!is_there(rows.front().file) && is_there(with_slashes(rows.front().file))) {
         for (Row& row : rows)

@@ -20,6 +20,7 @@
 #include "cnntrain/data/sets.h"
 #include "data/images/image_file.h"
 #include "data/images/jpeg.h"
+#include "data/records/tar.h"
 #include "data/sets/resolve.h"
 #include "data/text/table.h"
 
@@ -52,7 +53,7 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
         return UnusedFile{photo.path, reason, std::move(detail)};
     };
     try {
-        const std::unique_ptr<InputFile> file = posix_files().open(path_of(top, photo));
+        const std::unique_ptr<InputFile> file = open_in_tar(path_of(top, photo));
         photo.bytes = file->size_bytes();
         if (photo.bytes == 0) return unused(Unused::empty);
         thread_local std::vector<std::byte> head;
@@ -74,7 +75,7 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
             return unused(Unused::too_large, std::to_string(size->width) + " x " + std::to_string(size->height));
         return std::nullopt;
     } catch (const Error& error) {
-        const bool is_there = exists(posix_files(), top + "/" + photo.path) || exists(posix_files(), photo.path);
+        const bool is_there = exists_in_tar(path_of(top, photo));
         return unused(is_there ? Unused::unreadable : Unused::missing, is_there ? error.what() : "");
     }
 }
@@ -293,7 +294,7 @@ PhotoSet find_photos(const InputSettings& settings) {
     if (settings.labels.several() && !is_photo_table(settings.folder)) {
         throw Error(ErrorKind::usage,
                     "--labels several: expected a table of files and labels (.csv, .tsv or .jsonl) "
-                    "as --data-dir, got the folder " +
+                    "as --data-dir, got " +
                         settings.folder);
     }
     PhotoListing listing = list_photos(settings.folder, settings.labels);
@@ -372,7 +373,7 @@ void add_unequal(const PhotoSet& photos, std::vector<std::string>& texts) {
 /// The content; "" for a file that cannot be read, which training reports.
 std::string photo_bytes(const std::string& path) {
     try {
-        return read_text(posix_files(), path);
+        return read_in_tar(path);
     } catch (const Error&) {
         return "";
     }

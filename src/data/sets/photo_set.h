@@ -55,7 +55,7 @@ std::string unused_csv(const UnusedFiles& files);
 using LabelSets = std::vector<std::vector<std::int32_t>>;
 
 struct ListedPhoto {
-    std::string path;               // below PhotoListing::top
+    std::string path;               // below PhotoListing::top, for open_in_tar()
     std::size_t class_number = 0;   // in PhotoListing::classes, or in label_sets
     std::optional<Split> split;     // nothing: the photo goes to one of them by the validation fraction
     std::uint64_t bytes = 0;        // of the file; 0 until it was looked at
@@ -67,6 +67,9 @@ struct ListedPhoto {
 /// - the same without validation photos: a share of the training photos is held out;
 /// - a folder with a folder for each class: a share is held out. A folder named as a validation or test split is that
 ///   split alone;
+/// - tar archives, in a folder or alone, or in train/ and validation/: shards in WebDataset's layout, in which a sample
+///   has an image and its class ("0001.jpg" and "0001.cls", or a field of "0001.json"); a photo without these is of the
+///   class that its folder in the archive names. A word of an archive's name (train, val, test) is its split;
 /// - a table of files, classes and, if it has them, splits (.csv, .tsv or .jsonl). With several labels a photo, a cell
 ///   has any number of them, a line of JSON a list, or each label a column of 0 and 1.
 /// Photos may lie deeper in a class folder, unless it is not clear which folder is the class.
@@ -87,6 +90,14 @@ PhotoListing list_photos(const std::string& place, const TableLabels& labels);
 /// True for the name of a table: a .csv, .tsv or .jsonl file.
 bool is_photo_table(const std::string& path);
 PhotoListing list_photo_table(const std::string& path, const TableLabels& labels);
+/// True for the name of a column, or a key, that holds a photo's class; in lower case.
+bool names_class_column(std::string_view name);
+
+/// True for a tar archive, and for a folder that holds some.
+bool is_shards(const std::string& place);
+/// True if one of the archives is of validation, by its name.
+bool names_validation_shards(const std::string& place);
+PhotoListing list_shards(const std::string& place);
 
 /// Photos of a split with their labels, in little memory.
 class PhotoList {

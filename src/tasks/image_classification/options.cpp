@@ -315,8 +315,8 @@ std::vector<Option> dataset_options() {
                 [](Option& row) {
                     row.help =
                         "Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*, validation/CLASS/* or "
-                        "CLASS/*), or a table of photos and classes (.csv, .jsonl); inference also takes any folder of "
-                        "photos, or one photo. Without it, the environment's DATA_DIR.";
+                        "CLASS/*), tar shards of photos, or a table of photos and classes (.csv, .jsonl); inference "
+                        "also takes any folder of photos, or one photo. Without it, the environment's DATA_DIR.";
                     row.acts.on = kFiles;
                     row.bind = left_open(to<&ImageSettings::data, &data::DataSettings::data_dir>());
                 }),
