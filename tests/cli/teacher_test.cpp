@@ -95,6 +95,13 @@ TEST_F(Teacher, ErrorsSayWhatDoesNotFit) {
         photos + "--no-logs --normalise-mean 0.5,0.5,0.5 --normalise-std 0.5,0.5,0.5 --teacher " + at("of_photos"),
         ErrorKind::usage, {"--teacher", "normalisation"});
     EXPECT_EQ(run(photos + "--no-validation --no-logs --teacher " + at("of_photos")).exit_code, 0);
+    write_text(posix_files(), at("texts.tsv"), "text\tlabel\na\tb\nb\ta\na\tb\nb\ta\n");
+    write_text(posix_files(), at("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+    expect_error(
+        "train --task text-classification --no-validation --no-logs --vocab-size 7 --hidden-size 8 "
+        "--num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 8 --data-dir " +
+            at("texts.tsv") + " --vocab-file " + at("vocab.txt") + " --teacher " + at("teacher"),
+        ErrorKind::usage, {"--teacher", "text-classification", "image-classification"});
     const Outcome idle = train("--iterations 1 --no-logs --distill 0.5,2");
     EXPECT_THAT(idle.text, HasSubstr("--distill changes nothing"));
 }

@@ -548,6 +548,19 @@ All options of BERT.
                                   none)
     --glue-dropout-prob X         Dropout rate of the pooled output, before the layer of classes.
                                   (default 0.1)
+    --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
+                                  of training samples), numbers w0,w1,..., or a file with a weight or
+                                  CLASS,WEIGHT a line. With --labels several, of samples that have the
+                                  label; balanced: samples without it / samples with it. (default
+                                  none)
+    --focal-gamma X               With --labels several: exponent of the focal loss, in which a label
+                                  of probability p counts (1 - p)^G times, such as 2; 0: cross
+                                  entropy. (default 0)
+    --teacher PATH                Run or file of weights of a network with the same classes, usually a
+                                  larger one, whose answers the training learns, too.
+    --distill X ...               A,T: the loss is 1 - A times the usual one and A times T^2 times the
+                                  divergence of the network's probabilities from the teacher's, both
+                                  at temperature T; without it, 0.5,4.
     --ckpts-per-epoch N           Checkpoints per epoch; 0: none, so no validation either. (default 1)
     --epochs-per-ckpt N           Epochs between checkpoints, instead of --ckpts-per-epoch. (default 0
                                   epochs)

@@ -124,9 +124,10 @@ All options of training, validation, inference and restore.
     --random-erasing X            Probability with which a rectangle of a training image is replaced
                                   by the mean pixel. (default 0)
     --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
-                                  of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
-                                  label; balanced: photos without it / photos with it. (default none)
+                                  of training samples), numbers w0,w1,..., or a file with a weight or
+                                  CLASS,WEIGHT a line. With --labels several, of samples that have the
+                                  label; balanced: samples without it / samples with it. (default
+                                  none)
     --balanced-sampling           Draw each class equally often in training: an epoch has as many
                                   images as ever, those of rare classes more than once, and some of
                                   frequent ones in a later epoch.
@@ -677,11 +678,6 @@ All options of training, validation, inference and restore.
                                   random order. (also --color-jitter; changes nothing here)
     --random-erasing X            Probability with which a rectangle of a training image is replaced
                                   by the mean pixel. (default 0; changes nothing here)
-    --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
-                                  of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
-                                  label; balanced: photos without it / photos with it. (default none;
-                                  changes nothing here)
     --balanced-sampling           Draw each class equally often in training: an epoch has as many
                                   images as ever, those of rare classes more than once, and some of
                                   frequent ones in a later epoch. (changes nothing here)
@@ -1115,11 +1111,6 @@ All options of training, validation, inference and restore.
                                   random order. (also --color-jitter; changes nothing here)
     --random-erasing X            Probability with which a rectangle of a training image is replaced
                                   by the mean pixel. (default 0; changes nothing here)
-    --class-weights TEXT          Weights of the classes in the training loss: balanced (by the number
-                                  of training images), numbers w0,w1,..., or a file with a weight or
-                                  CLASS,WEIGHT a line. With --labels several, of photos that have the
-                                  label; balanced: photos without it / photos with it. (default none;
-                                  changes nothing here)
     --balanced-sampling           Draw each class equally often in training: an epoch has as many
                                   images as ever, those of rare classes more than once, and some of
                                   frequent ones in a later epoch. (changes nothing here)

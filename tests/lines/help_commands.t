@@ -155,7 +155,7 @@ What each command's short help prints.
     --latency                     Measure latencies in validation
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 177 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 176 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain restore --help
@@ -213,7 +213,7 @@ What each command's short help prints.
     --precision NAME              Bits of computation and of master weights (16.16, 16.32, 32.32)
     --logs-path TEXT              Path of the run folder
   
-  --help-all lists all 185 options, --help GROUP those of a group: main, this-program, model, resnext,
+  --help-all lists all 184 options, --help GROUP those of a group: main, this-program, model, resnext,
   efficientnet, dataset, training, device, logging, ipu.
   --help OPTION says all about one option; cnntrain help lists topics.
   $ cnntrain pretrain --help

@@ -147,8 +147,9 @@ Each topic of help, and what is not one.
   jittered, augmented, standardised, then mirrored, cropped and erased. What is drawn depends on the
   seed, the epoch and the image only, not on threads or processes.
   
-  --class-weights balanced weights each class by images / (classes * images of the class) in the
-  training loss; 1,2,0.5 or a file with a weight or CLASS,WEIGHT on each line gives other weights.
+  --class-weights balanced weights each class by samples / (classes * samples of the class) in the
+  training loss, of images and of texts; 1,2,0.5 or a file with a weight or CLASS,WEIGHT on each line
+  gives other weights.
   The loss of a micro-batch is the sum of the weighted losses / the sum of the weights of its labels,
   as PyTorch's CrossEntropyLoss(weight) has it. With --label-smoothing, the term of each class has
   the weight of that class; with mixup and cutmix, labels count by their shares. Micro-batches are
@@ -423,10 +424,12 @@ Each topic of help, and what is not one.
   rate of the one that reads it.
   
   A larger network can teach a smaller one with the same classes: --teacher RUN, a run or a file of
-  weights, answers for each training image as the network sees it, with augmentation. --distill A,T
-  weighs its answers: the loss is (1 - A) times the usual one plus A T^2 times the divergence of the
-  network's probabilities from the teacher's, with all logits divided by T. The printed loss is the
-  usual one.
+  weights, answers for each training image as the network sees it, with augmentation, or for each
+  text. --distill A,T weighs its answers: the loss is (1 - A) times the usual one plus A T^2 times the
+  divergence of the network's probabilities from the teacher's, with all logits divided by T. The
+  printed loss is the usual one. Samples that each epoch repeats as they are (texts, and images with
+  --train-with-valid-preprocessing) are answered once, and the answers kept in memory. A teacher of
+  texts has the same vocabulary.
   
     cnntrain train --data-dir DIR --model-size 8 --teacher RUN_OF_20 --distill 0.5,4
   
@@ -599,10 +602,10 @@ Each topic of help, and what is not one.
     cnntrain train --task text-classification --data-dir TEXTS.csv --labels several ...
   
   Each label has an output, whose sigmoid is its probability; the loss is the mean over the labels of
-  their cross entropies. Photos take --class-weights balanced, with which a rare label that is there
-  counts photos without it / photos with it times, as PyTorch's pos_weight, and --focal-gamma 2, with
-  which a label of probability p counts (1 - p)^2 times. Without a column of splits, photos are held
-  out so that the rarest label of each is in both splits.
+  their cross entropies. --class-weights balanced makes a rare label that is there count samples
+  without it / samples with it times, as PyTorch's pos_weight; with --focal-gamma 2, a label of
+  probability p counts (1 - p)^2 times. Without a column of splits, photos are held out so that the
+  rarest label of each is in both splits.
   
   Validation prints the accuracy (share of labels that are right at a probability of 0.5), the loss,
   map (mean over the labels of the average precision, as scikit-learn's), F1 of all labels together

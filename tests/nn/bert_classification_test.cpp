@@ -196,6 +196,26 @@ TEST_P(BertLabels, GradientsAreTheSlopesOfTheLoss) {
     expect_slopes(training(of_kind(GetParam())), kLoss, fill);
 }
 
+TEST(BertClassification, WeightedFocalAndTaughtLossesHaveTheirSlopes) {
+    BertClassificationRequest weighted = of_kind(LabelKind::single);
+    weighted.class_weights = {2, 1, 0.5, 1};
+    expect_slopes(training(weighted), kLoss, fill);
+    EXPECT_FALSE(outputs_of(training(weighted)).contains(std::string(kTeacherLoss)));
+    BertClassificationRequest focal = of_kind(LabelKind::several);
+    focal.class_weights = weighted.class_weights;
+    focal.focus = 2;
+    expect_slopes(training(focal), kLoss, fill);
+    BertClassificationRequest taught = of_kind(LabelKind::single);
+    taught.teacher_temperature = 3;
+    expect_slopes(training(taught), kTeacherLoss, [](Evaluated& net, const Graph& graph) {
+        fill(net, graph);
+        net.of(kTeacherLogits) = {1, 0, -1, 2, 0.5, 3, 0, 0, 1, 1, 1, 1};
+    });
+    for (BertClassificationRequest how : {weighted, focal, taught})
+        EXPECT_FALSE(
+            outputs_of(build_bert_classification_evaluation(how, ops::op_table())).contains(std::string(kTeacherLoss)));
+}
+
 TEST_P(BertLabels, ATextWithoutALabelCountsNowhere) {
     const Graph graph = build_bert_classification_evaluation(of_kind(GetParam()), ops::op_table());
     Evaluated net(graph);

@@ -1,5 +1,5 @@
 // Weights of classes from numbers, files and the sizes of the classes.
-#include "tasks/image_classification/own_photos.h"
+#include "tasks/class_weights.h"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ TEST(ClassWeights, FaultsNameFileAndLine) {
     EXPECT_THAT(message("ant,1\nant,2"), HasSubstr("'ant'"));
     EXPECT_THAT(message("ant,1"), HasSubstr("'bee'"));
     EXPECT_THAT(message("ant,1\n2"), HasSubstr("weights"));
-    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("1,2", {}, 3); }), HasSubstr("3 classes"));
-    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("1,-2", {}, 2); }), HasSubstr("negative"));
-    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("0,0", {}, 2); }), HasSubstr("nor all 0"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("1,2", 3, {}, {}); }), HasSubstr("3 classes"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("1,-2", 2, {}, {}); }), HasSubstr("negative"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { class_weights("0,0", 2, {}, {}); }), HasSubstr("nor all 0"));
 }
 
 }  // namespace

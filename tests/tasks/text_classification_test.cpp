@@ -109,6 +109,10 @@ protected:
         return weights::load(posix_files(), path(name) + ".safetensors");
     }
 
+    weights::Checkpoint latest(const std::string& run) const {
+        return weights::load(posix_files(), weights::best_or_latest(posix_files(), "", path(run)).path);
+    }
+
     static inline const std::string kTask = "--task text-classification ";
     static inline const std::string kSizes =
         "--vocab-size 10 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 "
@@ -285,6 +289,66 @@ TEST_F(TextClassification, AnUpdateOnRowsIsThatOnTheirTexts) {
         for (std::int64_t i = 0; i < tensor.elements(); ++i)
             ASSERT_NEAR(tensor.at(i), other.tensors.at(name).at(i), 1e-5) << name;
     }
+}
+
+TEST_F(TextClassification, BalancedWeightsAreThoseOfTheTrainingsClasses) {
+    folder_.write("rare.tsv", texts(6) + "bad cast\tdislike\nbad\tdislike\nbad plot\tdislike\nbad film\tdislike\n");
+    const std::string line = kTask + kSizes + kTexts + "--data-dir @rare.tsv --no-validation --epochs 3 ";
+    const auto trained = [&](const std::string& name, const std::string& weights) {
+        EXPECT_EQ(run(Command::train, line + weights + " --logs-path @" + name).exit_code, 0);
+        return latest(name).tensors.at("cls/classifier/output_weights");
+    };
+    const HostTensor plain = trained("plain", "");
+    const HostTensor balanced = trained("balanced", "--class-weights balanced");
+    EXPECT_FALSE(same(plain, balanced));
+    EXPECT_TRUE(same(balanced, trained("numbers", "--class-weights 0.71428571428571430,1.6666666666666667")));
+    folder_.write("weights.txt", "like,1.6666666666666667\ndislike,0.71428571428571430\n");
+    EXPECT_TRUE(same(balanced, trained("file", "--class-weights @weights.txt")));
+    EXPECT_EQ(parsed(Command::train, line + "--class-weights @weights.txt").settings.loss.class_weights,
+              path("weights.txt"));
+    EXPECT_THAT(usage_error(Command::train, line + "--class-weights balance"), HasSubstr("expected balanced"));
+    EXPECT_THAT(usage_error(Command::train, line + "--labels score --class-weights balanced"), HasSubstr("no classes"));
+}
+
+/// Its own answers teach a network nothing, in whatever order and rows the texts come.
+TEST_F(TextClassification, ANetworkThatAnswersAsItsTeacherStaysAsItIs) {
+    train();
+    const std::string line = kTask + kTexts +
+                             "--hidden-dropout-prob 0 --attention-probs-dropout-prob 0 --glue-dropout-prob 0 "
+                             "--no-validation --seq-length 16 --micro-batch-size 4 --epochs 3 --weight-decay 0 "
+                             "--init-checkpoint @run/ckpt-40 --teacher @run ";
+    const auto farthest = [&](const std::string& more, const std::string& name) {
+        const Outcome outcome = run(Command::train, line + more + " --logs-path @" + name);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.console;
+        double distance = 0;
+        const weights::Checkpoint before = loaded(name + "/ckpt-0");
+        const weights::Checkpoint after = latest(name);
+        for (const auto& [variable, tensor] : before.tensors) {
+            for (std::int64_t i = 0; i < tensor.elements(); ++i)
+                distance = std::max(distance, std::abs(tensor.at(i) - after.tensors.at(variable).at(i)));
+        }
+        return distance;
+    };
+    const std::string sgd = "--optimizer momentum --momentum 0 --base-learning-rate 0.1 ";
+    EXPECT_LT(farthest(sgd + "--distill 1,2", "alike"), 1e-5);
+    EXPECT_LT(farthest(sgd + "--distill 1,2 --packed", "rows"), 1e-5);
+    EXPECT_GT(farthest(sgd + "--distill 0.5,2", "labels"), 1e-4);
+}
+
+TEST_F(TextClassification, ATeacherHasTheSameClassesWordsAndTask) {
+    train();
+    const std::string line = kTask + kSizes + kTexts + "--no-validation --epochs 1 --no-logs --teacher @run ";
+    const auto refusal = [&](ErrorKind kind, const std::string& more) {
+        return test::message_of(kind, [&] { run(Command::train, line + more); });
+    };
+    folder_.write("three.tsv", "text\tlabel\ngood\ta\nbad\tb\nfilm\tc\ngood\ta\nbad\tb\nplot\tc\n");
+    EXPECT_THAT(refusal(ErrorKind::data, "--data-dir @three.tsv --micro-batch-size 2"), HasSubstr("3 classes"));
+    folder_.write("other.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nbad\ngood\nfilm\nplot\ncast\n");
+    EXPECT_THAT(refusal(ErrorKind::usage, "--vocab-file @other.txt"), HasSubstr("other.txt"));
+    EXPECT_THAT(refusal(ErrorKind::not_found, "--teacher @nowhere"), HasSubstr("nowhere"));
+    EXPECT_THAT(usage_error(Command::train, line + "--labels several"), HasSubstr("--labels single"));
+    EXPECT_THAT(usage_error(Command::train, line + "--distill 2,1"), HasSubstr("0 to 1"));
+    EXPECT_THAT(usage_error(Command::train, line + "--head-only"), HasSubstr("--head-only"));
 }
 
 TEST_F(TextClassification, SpecialTokensInTextsAreKeptWholeAsTransformersDoes) {

@@ -75,6 +75,17 @@ struct HeadSettings {
     bool solves() const { return only || first; }
 };
 
+/// The loss of a training that classifies.
+struct LossSettings {
+    std::string class_weights = {};    // "balanced", a file, or numbers; empty: none
+    double focal_gamma = 0;            // of several labels; 0: cross entropy
+    std::string teacher = {};          // a run or a file of weights; empty: none
+    std::vector<double> distill = {};  // share of the teacher's loss, its temperature; empty: as below
+
+    double teacher_share() const { return distill.empty() ? 0.5 : distill.at(0); }
+    double teacher_temperature() const { return distill.empty() ? 4 : distill.at(1); }
+};
+
 struct CheckpointSettings : schedule::CheckpointTimes {
     std::int64_t keep = 0;                   // number of newest checkpoints to keep; 0: all
     bool in_f32 = false;                     // save 16-bit variables as f32
@@ -184,6 +195,7 @@ struct Settings {
     run::MainSettings main;
     run::TrainingSettings training;
     run::HeadSettings head;
+    run::LossSettings loss;
     optim::OptimiserSettings optimiser;
     run::CheckpointSettings checkpoint;
     run::ValidationSettings validation;

@@ -111,6 +111,7 @@ std::vector<Option> shared_validation_options();
 std::vector<Option> shared_data_options();
 std::vector<Option> shared_training_options();
 std::vector<Option> shared_head_options();
+std::vector<Option> shared_loss_options();
 std::vector<Option> shared_ipu_options();
 std::vector<Option> shared_logging_options();
 

@@ -244,12 +244,12 @@ void add_cross_entropy(BertEncoder& encoder, OpKind kind, const graph::Attrs& at
     graph.mark_output(std::string(kCorrect), sums[1]);
 }
 
-void add_binary_cross_entropy(BertEncoder& encoder, ValueId logits, Shape texts) {
+void add_binary_cross_entropy(BertEncoder& encoder, const graph::SigmoidAttrs& attrs, ValueId logits, Shape texts) {
     const std::string scope(kClassifierScope);
     texts.push_back(encoder.graph().desc(logits).shape[1]);
     ValueId labels = encoder.input(kLabels, texts);
     if (texts.size() > 2) labels = encoder.reshaped(labels, encoder.graph().desc(logits).shape, scope + "/labels");
-    add_cross_entropy(encoder, OpKind::sigmoid_cross_entropy, graph::SigmoidAttrs{}, logits, labels);
+    add_cross_entropy(encoder, OpKind::sigmoid_cross_entropy, attrs, logits, labels);
 }
 
 /// The loss is the product of the differences d[1,B] and the weighted differences [B,1].
@@ -282,7 +282,22 @@ ValueId one_label_each(BertEncoder& encoder, const Shape& texts) {
     return texts.size() == 1 ? labels : encoder.flat(labels, std::string(kClassifierScope) + "/labels");
 }
 
-void add_classifier(const BertClassificationRequest& request, BertEncoder& encoder) {
+/// The divergence from a teacher's answers to the same texts.
+void add_teacher_loss(BertEncoder& encoder, double temperature, ValueId logits, ValueId labels, Shape texts) {
+    const std::string scope(kClassifierScope);
+    Graph& graph = encoder.graph();
+    const Shape shape = graph.desc(logits).shape;
+    texts.push_back(shape[1]);
+    ValueId teacher = encoder.input(kTeacherLogits, texts, DType::f32);
+    if (texts.size() > 2) teacher = encoder.reshaped(teacher, shape, scope + "/teacher_logits");
+    graph.mark_output(std::string(kTeacherLoss),
+                      graph.add_one(OpKind::distillation, graph::DistillationAttrs{temperature},
+                                    {logits, labels, teacher}, scope + "/teacher_loss"));
+}
+
+void add_classifier(const BertClassificationRequest& request, BertEncoder& encoder, Mode mode) {
+    const bool trains = mode == Mode::training;
+    const std::vector<double> class_weights = trains ? request.class_weights : std::vector<double>();
     const std::string scope(kClassifierScope);
     const bool packed = request.sequences > 0;
     const Shape texts = packed ? Shape{request.batch, request.sequences} : Shape{request.batch};
@@ -291,15 +306,19 @@ void add_classifier(const BertClassificationRequest& request, BertEncoder& encod
     const ValueId table = encoder.weight(scope + "/output_weights", {request.classes, request.model.hidden});
     const ValueId logits = encoder.scores(pooled, table, scope + "/logits", scope + "/output_bias");
     switch (request.labels) {
-        case LabelKind::single:
-            add_cross_entropy(encoder, OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, logits,
-                              one_label_each(encoder, texts));
+        case LabelKind::single: {
+            const ValueId labels = one_label_each(encoder, texts);
+            add_cross_entropy(encoder, OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{0, class_weights}, logits,
+                              labels);
+            if (trains && request.teacher_temperature > 0)
+                add_teacher_loss(encoder, request.teacher_temperature, logits, labels, texts);
             break;
+        }
         case LabelKind::score:
             add_squared_error(encoder, logits, texts);
             break;
         case LabelKind::several:
-            add_binary_cross_entropy(encoder, logits, texts);
+            add_binary_cross_entropy(encoder, {class_weights, trains ? request.focus : 0}, logits, texts);
     }
     if (request.marks_logits) encoder.graph().mark_output(std::string(kLogits), logits);
 }
@@ -315,7 +334,7 @@ graph::Graph build(const BertClassificationRequest& request, const graph::OpTabl
     const std::vector<std::string> functions = bert_classification_functions(request.model);
     check_bert_splits(functions, request.splits);
     BertEncoder encoder(request.model, request.numerics, input, ops, mode);
-    return encoder.build(functions, request.splits, [&](std::string_view) { add_classifier(request, encoder); });
+    return encoder.build(functions, request.splits, [&](std::string_view) { add_classifier(request, encoder, mode); });
 }
 
 }  // namespace

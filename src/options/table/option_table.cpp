@@ -24,9 +24,9 @@ void complete(Option& row) {
 
 const std::vector<Option>& shared_table() {
     static const std::vector<Option> table = [] {
-        std::vector<Option> rows =
-            concatenated({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
-                          shared_head_options(), shared_ipu_options(), shared_logging_options()});
+        std::vector<Option> rows = concatenated(
+            {shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
+             shared_head_options(), shared_loss_options(), shared_ipu_options(), shared_logging_options()});
         std::ranges::for_each(rows, complete);
         return rows;
     }();
@@ -188,6 +188,43 @@ std::vector<Option> shared_head_options() {
          .acts = {.needs = kSolved},
          .names = Names::path,
          .bind = to<&Settings::head, &run::HeadSettings::cache>()},
+    };
+}
+
+std::vector<Option> shared_loss_options() {
+    return {
+        {.flag = "--class-weights",
+         .help =
+             "Weights of the classes in the training loss: balanced (by the number of training samples), numbers "
+             "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line. With --labels several, of samples that have "
+             "the label; balanced: samples without it / samples with it.",
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::loss, &run::LossSettings::class_weights>()},
+        {.flag = "--focal-gamma",
+         .help =
+             "With --labels several: exponent of the focal loss, in which a label of probability p counts (1 - p)^G "
+             "times, such as 2; 0: cross entropy.",
+         .range = between(0, 100),
+         .commands = kT,
+         .acts = {.needs = {{"labels", {spelling(nn::LabelKind::several)}}}},
+         .numerics = true,
+         .bind = to<&Settings::loss, &run::LossSettings::focal_gamma>()},
+        {.flag = "--teacher",
+         .help = "Run or file of weights of a network with the same classes, usually a larger one, whose answers the "
+                 "training learns, too.",
+         .commands = kT,
+         .numerics = true,
+         .names = Names::path,
+         .bind = left_open(to<&Settings::loss, &run::LossSettings::teacher>())},
+        {.flag = "--distill",
+         .help = "A,T: the loss is 1 - A times the usual one and A times T^2 times the divergence of the network's "
+                 "probabilities from the teacher's, both at temperature T; without it, 0.5,4.",
+         .range = between(0, 100),
+         .commands = kT,
+         .acts = {.needs = {{"teacher"}}},
+         .numerics = true,
+         .bind = left_open(to<&Settings::loss, &run::LossSettings::distill>())},
     };
 }
 

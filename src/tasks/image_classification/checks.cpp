@@ -16,9 +16,11 @@
 #include "cnntrain/graph/model.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
+#include "tasks/class_weights.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
+#include "tasks/teacher.h"
 
 namespace cnntrain::tasks {
 namespace {
@@ -90,17 +92,10 @@ Violation features_of_one_view(const Resolution& run) {
            std::string(" does not work with --test-time-flip, which averages the answers of two photos");
 }
 
-Violation teaching(const Resolution& run) {
-    const ImageSettings& own = image_settings(run.settings());
-    const std::vector<double>& how = own.distill;
-    if (!how.empty() && (how.size() != 2 || how[0] > 1 || how[1] <= 0))
-        return "--distill needs two numbers A,T: a share from 0 to 1, and a temperature above 0";
-    if (own.teacher.empty()) return {};
-    if (data::effective_mixing(own.data).any()) {
-        return "--teacher does not work with --mixup-alpha and --cutmix-lambda, which mix images after it has seen "
-               "them";
-    }
-    return run.settings().head.solves() ? "--teacher does not work with --head-only and --head-first" : Violation();
+Violation teaching_of_mixed_images(const Resolution& run) {
+    const bool mixes = data::effective_mixing(image_settings(run.settings()).data).any();
+    if (run.settings().loss.teacher.empty() || !mixes) return {};
+    return "--teacher does not work with --mixup-alpha and --cutmix-lambda, which mix images after it has seen them";
 }
 
 /// Options that go with one class a photo only.
@@ -117,7 +112,7 @@ Violation several_labels(const Resolution& run) {
     const std::string other = data::effective_mixing(own.data).any() ? "--mixup-alpha and --cutmix-lambda"
                               : own.label_smoothing > 0              ? "--label-smoothing"
                               : own.data.balanced                    ? "--balanced-sampling"
-                              : !own.teacher.empty()                 ? "--teacher"
+                              : !run.settings().loss.teacher.empty() ? "--teacher"
                               : !main.maps.empty()                   ? "--maps"
                               : !main.features.empty()               ? "--features"
                               : main.temperature != 1                ? "--temperature"
@@ -231,19 +226,8 @@ Violation colour_jitter(const Resolution& run) {
            "0.4,0.4,0.4,0.1";
 }
 
-Violation class_weights_exist(const Resolution& run) {
-    const std::string& text = image_settings(run.settings()).class_weights;
-    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return {};
-    if (posix_files().kind(text) == FileKind::file) return {};
-    return "--class-weights " + text + ": expected " + std::string(kBalanced) +
-           ", numbers separated by commas, or a file with a weight on each line; there is no such file";
-}
-
-Violation class_weights_need_pairs(const Resolution& run) {
-    const ImageSettings& own = image_settings(run.settings());
-    const bool weighs = !own.class_weights.empty() && !own.data.labels.several();
-    if (!weighs || run.settings().training.micro_batch_size != 1) return {};
-    return "--class-weights needs --micro-batch-size above 1: losses are divided by the weights of their micro-batch";
+Violation class_weights_of_batches(const Resolution& run) {
+    return class_weights_need_pairs(run, image_settings(run.settings()).data.labels.several());
 }
 
 Violation augmentation_of_evaluation(const Resolution& run) {
@@ -274,6 +258,7 @@ const std::vector<Rule> kImageRules = {
     {kE, photos_or_folder},
     {kT, mixing_needs_pairs},
     {kT, teaching},
+    {kT, teaching_of_mixed_images},
     {kTVE, several_labels},
     {kT, cutmix_share},
     {kTVE, channel_constants},
@@ -282,7 +267,7 @@ const std::vector<Rule> kImageRules = {
     {kT, colour_jitter},
     {kT, augmentation_of_evaluation},
     {kT, class_weights_exist},
-    {kT, class_weights_need_pairs},
+    {kT, class_weights_of_batches},
     {kT, learning_rate},
     {kT, exponential_decay},
 };
@@ -408,15 +393,6 @@ void adjust_data(Resolution& run) {
         run.notices.push_back("--rmsprop-base-decay-exp is ignored: --rmsprop-decay is given");
     if (own.synthetic_data && run.settings().device.latency)
         turn_off(run, "latency", "synthetic data never passes the host");
-}
-
-/// A file of weights is found again from any folder.
-void keep_path_of_class_weights(OptionValues& values) {
-    const std::string text = image_settings(values.settings()).class_weights;
-    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return;
-    if (posix_files().kind(text) != FileKind::file) return;  // the check of the option says so
-    values.set("class_weights", std::filesystem::absolute(text).lexically_normal().string(),
-               values.source("class_weights"));
 }
 
 /// Replaces old spellings of values by the new ones.

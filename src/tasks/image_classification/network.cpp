@@ -15,12 +15,14 @@
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/task.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/task_table.h"
+#include "tasks/teacher.h"
 
 namespace cnntrain::tasks {
 
@@ -82,10 +84,21 @@ nn::BuildRequest build_request(const options::Settings& settings, const backend:
     request.input.images = images;
     request.input.normalise = data::device_normalisation(image_settings(settings).data);
     request.labels = image_settings(settings).data.labels.kind;
-    request.focus = image_settings(settings).focal_gamma;
+    request.focus = settings.loss.focal_gamma;
     request.label_smoothing = image_settings(settings).label_smoothing;
     request.mixing = data::effective_mixing(image_settings(settings).data);
     return request;
+}
+
+graph::Graph teacher_graph(const options::Settings& student, const options::Settings& teacher,
+                           const backend::Backend& backend, const TensorDesc& images) {
+    nn::BuildRequest request = build_request(student, backend, images);
+    request.model = network_settings(teacher);
+    request.model.image_size = network_settings(student).image_size;
+    request.label_smoothing = 0;
+    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    model.graph.mark_output(run::kLogits, model.values.logits);
+    return std::move(model.graph);
 }
 
 graph::Graph training_graph(const options::Settings& settings, const backend::Backend& backend,
@@ -95,16 +108,12 @@ graph::Graph training_graph(const options::Settings& settings, const backend::Ba
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
     request.model.frozen = settings.optimiser.freeze;
     request.model.norm_replicas = run::placement(settings, backend).samples / batch_plan(settings).micro_batch;
-    const bool is_taught = !image_settings(settings).teacher.empty();
-    const Distillation how = distillation(image_settings(settings));
-    if (is_taught) request.teacher_temperature = how.temperature;
+    if (!settings.loss.teacher.empty()) request.teacher_temperature = settings.loss.teacher_temperature();
     nn::Model model = nn::build_training(request, ops::op_table());
     run::warn_of_idle_filters(model.graph, settings.device);
     const auto samples = static_cast<double>(run::placement(settings, backend).samples);
-    std::vector<run::LossTerm> terms = {{nn::kLoss, samples}};
-    if (is_taught) terms = {{nn::kLoss, samples / (1 - how.share)}, {nn::kTeacherLoss, samples / how.share}};
-    graph::Graph graph =
-        run::with_update(std::move(model.graph), terms, settings, backend, image_settings(settings).model.bn_decay);
+    graph::Graph graph = run::with_update(std::move(model.graph), taught_loss(settings.loss, samples), settings,
+                                          backend, image_settings(settings).model.bn_decay);
     if (settings.training.pipeline || !image_settings(settings).norm_recomputation) return graph;
     return graph::apply_rewrites(std::move(graph), backend.rewrites().one_stage);
 }

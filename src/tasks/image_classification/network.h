@@ -40,6 +40,9 @@ std::vector<std::string> usual_image_splits(const options::Settings& settings);
 /// `class_weights`: of the loss; empty: all 1.
 graph::Graph training_graph(const options::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images, const std::vector<double>& class_weights = {});
+/// The evaluation of a teacher, with its model's settings, on the student's images and in its numbers.
+graph::Graph teacher_graph(const options::Settings& student, const options::Settings& teacher,
+                           const backend::Backend& backend, const TensorDesc& images);
 /// True if validation reports top-5 accuracy: for some data sets, and during training; only with more than 5 classes.
 bool reports_top_5(const options::Settings& settings);
 /// Forward pass with moving averages. `use`: evaluation, classes or maps. `views`: images of each sample.

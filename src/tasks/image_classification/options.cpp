@@ -538,45 +538,20 @@ std::vector<Option> training_rows() {
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::augmentation,
                     &data::AugmentationSettings::random_erasing>()},
-        {.flag = "--class-weights",
-         .help =
-             "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
-             "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line. With --labels several, of photos that have "
-             "the label; balanced: photos without it / photos with it.",
-         .main_in = kT,
-         .acts = {.in = kT, .on = kFiles},
-         .numerics = true,
-         .bind = to<&ImageSettings::class_weights>()},
+        changed(shared("--class-weights"),
+                [](Option& row) {
+                    row.main_in = kT;
+                    row.acts.on = kFiles;
+                }),
         {.flag = "--balanced-sampling",
          .help = "Draw each class equally often in training: an epoch has as many images as ever, those of rare "
                  "classes more than once, and some of frequent ones in a later epoch.",
          .acts = {.in = kT, .on = kFiles},
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::balanced>()},
-        {.flag = "--focal-gamma",
-         .help =
-             "With --labels several: exponent of the focal loss, in which a label of probability p counts (1 - p)^G "
-             "times, such as 2; 0: cross entropy.",
-         .range = between(0, 100),
-         .commands = kT,
-         .acts = {.needs = {{"labels", {spelling(nn::LabelKind::several)}}}},
-         .numerics = true,
-         .bind = to<&ImageSettings::focal_gamma>()},
-        {.flag = "--teacher",
-         .help = "Run or file of weights of a network with the same classes, usually a larger one, whose answers the "
-                 "training learns, too.",
-         .commands = kT,
-         .numerics = true,
-         .names = Names::path,
-         .bind = left_open(to<&ImageSettings::teacher>())},
-        {.flag = "--distill",
-         .help = "A,T: the loss is 1 - A times the usual one and A times T^2 times the divergence of the network's "
-                 "probabilities from the teacher's, both at temperature T; without it, 0.5,4.",
-         .range = between(0, 100),
-         .commands = kT,
-         .acts = {.needs = {{"teacher"}}},
-         .numerics = true,
-         .bind = left_open(to<&ImageSettings::distill>())},
+        shared("--focal-gamma"),
+        shared("--teacher"),
+        shared("--distill"),
     };
 }
 

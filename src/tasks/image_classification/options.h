@@ -28,26 +28,12 @@ struct ImageSettings : options::OwnSettings {
     bool fused_preprocessing = false;
     double label_smoothing = 0.0;                      // share of the target distributed over the others
     bool norm_recomputation = false;                   // of results of norms, in the backward pass
-    std::string class_weights = {};                    // "balanced", a file, or numbers (class_weights.h); empty: none
-    double focal_gamma = 0;                            // of the loss of several labels; 0: cross entropy
-    std::string teacher = {};                          // a run or a file of weights; empty: none
-    std::vector<double> distill = {};                  // share of the teacher's loss, its temperature; empty: as below
     std::optional<nn::NetworkForm> network_form = {};  // empty: that of the data set
     /// Classes of the weights that an evaluation reads, if another program has made them; 0: those of the data.
     std::int64_t source_classes = 0;
     /// Names of the classes in the checkpoint that an evaluation reads; empty: it has none.
     std::vector<std::string> recorded_classes = {};
 };
-
-/// Share of the teacher's loss in a training's, and its temperature.
-struct Distillation {
-    double share = 0.5;
-    double temperature = 4;
-};
-inline Distillation distillation(const ImageSettings& settings) {
-    if (settings.distill.empty()) return {};
-    return {settings.distill.at(0), settings.distill.at(1)};
-}
 
 inline nn::NetworkForm network_form(const ImageSettings& settings) {
     return settings.network_form.value_or(data::dataset_info(settings.data.dataset).network_form);

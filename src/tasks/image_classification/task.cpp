@@ -14,10 +14,10 @@
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/weights.h"
+#include "tasks/class_weights.h"
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/image_classification/teacher.h"
 
 namespace cnntrain::tasks {
 namespace {
@@ -200,8 +200,44 @@ void ImageClassification::check_classes() const {
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
     check_classes();
     auto samples = std::make_unique<data::InputData>(data_settings(settings(), backend_, seed_), split);
-    if (own().teacher.empty() || split != data::Split::train) return samples;
-    return taught(std::move(samples), settings(), class_names(), backend_);
+    if (settings().loss.teacher.empty() || split != data::Split::train) return samples;
+    return taught(std::move(samples), teacher(), settings(), backend_);
+}
+
+/// A teacher must see the pixels with which it was trained.
+void check_teacher_images(const std::string& teacher, const data::DataSettings& theirs, const data::DataSettings& own) {
+    const nn::Normalisation by_them = data::channel_normalisation(theirs);
+    const bool by_channel = data::dataset_info(own.dataset).normalised_by_channel;
+    if (by_channel != data::dataset_info(theirs.dataset).normalised_by_channel ||
+        (by_channel && !(by_them == data::channel_normalisation(own)))) {
+        throw Error(ErrorKind::usage,
+                    "--teacher " + teacher +
+                        ": it was trained with another normalisation of images than this run has; give both "
+                        "the same --normalise-mean and --normalise-std");
+    }
+    if (theirs.image_size != own.image_size) {
+        log::warning("--teacher " + teacher + ": it was trained on images of " + std::to_string(theirs.image_size) +
+                     " pixels, and sees those of this run, of " + std::to_string(own.image_size));
+    }
+}
+
+Teacher ImageClassification::teacher() const {
+    const bool is_real = own().data.kind == data::DataKind::real;
+    Teacher teacher{
+        .arguments = teacher_arguments(arguments_, is_real ? std::vector<std::string>{"--data-dir", own().data.data_dir}
+                                                           : std::vector<std::string>{"--synthetic-data"}),
+        .graph = {},
+        .classes = network_settings(settings()).classes,
+        .repeats = own().data.train_with_valid_preprocessing};
+    const options::Settings& theirs = teacher.arguments.settings;
+    const std::string& path = settings().loss.teacher;
+    check_teacher_classes(path, network_settings(theirs).classes, image_settings(theirs).recorded_classes,
+                          teacher.classes, class_names());
+    check_teacher_images(path, image_settings(theirs).data, own().data);
+    teacher.graph = [student = settings(), theirs, &backend = backend_](const std::vector<data::Field>& fields) {
+        return teacher_graph(student, theirs, backend, data::field_desc(fields, data::kImages));
+    };
+    return teacher;
 }
 
 std::int64_t ImageClassification::published(data::Split split) const {
@@ -257,8 +293,15 @@ const std::vector<double>& ImageClassification::class_weights() const {
     std::error_code failed;
     const bool found = has_real_data() && std::filesystem::exists(own().data.data_dir, failed);
     if (!class_weights_ && found) {
-        class_weights_ = tasks::class_weights(own().class_weights, data_settings(settings(), backend_, seed_),
-                                              network_settings(settings()).classes);
+        const std::int64_t classes = network_settings(settings()).classes;
+        const auto balanced = [&] {
+            const data::InputData training(data_settings(settings(), backend_, seed_), data::Split::train);
+            const std::vector<std::int64_t> sizes = training.class_sizes(classes);
+            return own().data.labels.several() ? balanced_label_weights(sizes, training.count())
+                                               : balanced_weights(sizes);
+        };
+        class_weights_ = tasks::class_weights(
+            settings().loss.class_weights, classes, [&] { return data::class_names(own().data); }, balanced);
     }
     static const std::vector<double> none;
     return class_weights_ ? *class_weights_ : none;
@@ -294,8 +337,8 @@ std::vector<Topic> ImageClassification::dry_run_topics(options::Command command)
 std::vector<data::Field> ImageClassification::batch_fields(data::Split split, std::int64_t samples) const {
     std::vector<data::Field> fields =
         data::batch_fields(data_settings_without_folder(settings(), backend_, seed_), split, samples);
-    if (!own().teacher.empty() && split == data::Split::train)
-        fields.push_back(teacher_field(samples, network_settings(settings()).classes));
+    if (!settings().loss.teacher.empty() && split == data::Split::train)
+        fields.push_back(teacher_field(samples, 0, network_settings(settings()).classes));
     return fields;
 }
 

@@ -16,6 +16,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
+#include "tasks/teacher.h"
 
 namespace cnntrain::tasks {
 
@@ -65,6 +66,7 @@ private:
     bool several() const { return own().data.labels.several(); }
 
     void check_classes() const;
+    Teacher teacher() const;
     /// Number of samples that a run uses, and its origin.
     enum class Known { published, counted, estimated };
     struct Count {

@@ -8,7 +8,9 @@
 
 #include "cnntrain/data/glue.h"
 #include "cnntrain/options/task_options.h"
+#include "tasks/class_weights.h"
 #include "tasks/task_table.h"
+#include "tasks/teacher.h"
 
 namespace cnntrain::tasks {
 namespace {
@@ -100,8 +102,9 @@ const OptionSet& text_options() {
         .micro_batch_size = 32,
         .splits_help = "Names of the first functions of stages 1, 2, ... (hid6), which follow stage 0; required with "
                        "--pipeline. Functions: emb0, pos0, hid0, hid1, ..., glu0.",
-        .training = {changed(bert_classifier_dropout_option(),
-                             [](Option& row) { row.bind = to<&TextSettings::head_dropout>(); })},
+        .training = concatenated({{changed(bert_classifier_dropout_option(),
+                                           [](Option& row) { row.bind = to<&TextSettings::head_dropout>(); })},
+                                  shared({"--class-weights", "--focal-gamma", "--teacher", "--distill"})}),
         .head = shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"}),
         .original = {without_effect("--buffer-size", Type::integer, std::int64_t{10000}, kShuffled),
                      without_effect("--predict-file", Type::text, {}, kUnused),
@@ -117,10 +120,22 @@ const OptionSet& text_options() {
 }
 
 void fill_text_options(Resolution& run) {
+    keep_path_of_class_weights(run.values);
     const TextSettings& own = text_settings(run.settings());
     fill_fine_tuning(run, "\n", "texts");
     if (trains(run) && own.has_phases() && run.values.source("validation") == Source::default_value)
         run.values.set("validation", false, Source::adjusted);
+}
+
+/// The losses that go with these labels only.
+Violation losses_of_labels(const Resolution& run) {
+    const run::LossSettings& loss = run.settings().loss;
+    const nn::LabelKind labels = text_settings(run.settings()).text.labels;
+    if (labels == nn::LabelKind::score && !loss.class_weights.empty())
+        return "--class-weights does not work with scores, which are no classes";
+    if (labels != nn::LabelKind::single && !loss.teacher.empty())
+        return "--teacher works with --labels single only, for which its answers are probabilities of classes";
+    return {};
 }
 
 void check_text_options(Resolution& run) {
@@ -130,6 +145,13 @@ void check_text_options(Resolution& run) {
         const bool scores = count_of(own.model.stages, kScoreToken) > 0;
         if (Violation order = stage_order(own.model, {heads[scores ? 1 : 0]}); !order.empty())
             run.violations.push_back(std::move(order));
+    }
+    if (trains(run)) {
+        const bool several = own.text.labels == nn::LabelKind::several;
+        for (Violation violation :
+             {class_weights_exist(run), class_weights_need_pairs(run, several), teaching(run), losses_of_labels(run)}) {
+            if (!violation.empty()) run.violations.push_back(std::move(violation));
+        }
     }
     if (own.text.label_separator.size() != 1)
         run.violations.push_back("--label-separator takes one character, got '" + own.text.label_separator + "'");

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "tasks/bert/fine_tuning.h"
+#include "tasks/class_weights.h"
+#include "tasks/teacher.h"
 #include "tasks/text_classification/options.h"
 
 namespace cnntrain::tasks {
@@ -110,6 +113,10 @@ private:
     Judged judged(const run::RowOutputs& logits) const;
     run::Scored scored(const Judged& all) const;
     bool holds_out() const;
+    /// Texts in a row of a training's batch; 0: a row is a text.
+    std::int64_t slots() const;
+    Teacher teacher() const;
+    const std::vector<double>& class_weights() const;
     /// `phase`: which file of a GLUE task; files for prediction need no labels.
     Texts read(const std::string& file, data::GluePhase phase, std::vector<std::string> classes) const;
     const Texts& training_file() const;
@@ -131,6 +138,7 @@ private:
     mutable Texts validation_file_;              // the same
     mutable Texts asked_texts_;                  // the same
     mutable data::LabelledParts parts_;          // of the training file; null until it is divided
+    mutable std::optional<std::vector<double>> class_weights_;
 };
 
 /// The held-out texts are the same in every run, so that runs can be compared.
@@ -329,7 +337,61 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
 }
 
 std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
-    return opened(split, texts(split));
+    std::unique_ptr<Samples> samples = opened(split, texts(split));
+    if (settings().loss.teacher.empty() || split != data::Split::train) return samples;
+    return taught(std::move(samples), teacher(), settings(), backend());
+}
+
+std::int64_t TextClassification::slots() const {
+    return packs(data::Split::train) ? most_texts(own().text.sequence_length) : 0;
+}
+
+/// A teacher reads the same tokens.
+Teacher TextClassification::teacher() const {
+    const std::string& path = settings().loss.teacher;
+    Teacher teacher{.arguments = teacher_arguments(arguments(), {"--data-dir", own().text.file}),
+                    .graph = {},
+                    .classes = outputs(),
+                    .slots = slots(),
+                    .repeats = true};
+    const options::Settings& theirs = teacher.arguments.settings;
+    const TextSettings& them = text_settings(theirs);
+    const std::vector<std::string> names = classes_of_checkpoint(*theirs.main.restore_path);
+    check_teacher_classes(path, std::ssize(names), names, teacher.classes, class_names());
+    if (them.text.lower_case != own().text.lower_case ||
+        data::vocabulary_lines(posix_files(), them.text.vocabulary_file) !=
+            data::vocabulary_lines(posix_files(), own().text.vocabulary_file)) {
+        throw Error(ErrorKind::usage, "--teacher " + path + ": expected a network with the vocabulary of this run, " +
+                                          own().text.vocabulary_file + "; it has " + them.text.vocabulary_file);
+    }
+    nn::BertClassificationRequest bert = request(batch_fields(data::Split::train, 1));
+    bert.model = them.model;
+    bert.marks_logits = true;
+    teacher.graph = [bert](const std::vector<data::Field>& fields) mutable {
+        bert.batch = data::field_desc(fields, nn::kInputIds).shape.at(0);
+        return nn::build_bert_classification_evaluation(bert, ops::op_table());
+    };
+    return teacher;
+}
+
+const std::vector<double>& TextClassification::class_weights() const {
+    if (class_weights_) return *class_weights_;
+    const auto balanced = [&] {
+        const Texts training = texts(data::Split::train);
+        std::vector<std::int64_t> sizes(static_cast<std::size_t>(outputs()));
+        for (std::int64_t i = 0; i < training->size(); ++i) {
+            const std::vector<double> labels = training->labels_of(i);
+            for (std::size_t k = 0; k < labels.size(); ++k) {
+                if (kind() == nn::LabelKind::single && labels[k] >= 0) ++sizes.at(static_cast<std::size_t>(labels[k]));
+                if (kind() == nn::LabelKind::several && labels[k] == 1) ++sizes[k];
+            }
+        }
+        return kind() == nn::LabelKind::several ? balanced_label_weights(sizes, training->size())
+                                                : balanced_weights(sizes);
+    };
+    class_weights_ = tasks::class_weights(
+        settings().loss.class_weights, outputs(), [&] { return class_names(); }, balanced);
+    return *class_weights_;
 }
 
 std::vector<std::string> TextClassification::class_names() const {
@@ -366,6 +428,9 @@ graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data
     }
     nn::BertClassificationRequest bert = request(fields);
     bert.head_dropout = own().head_dropout;
+    bert.class_weights = class_weights();
+    bert.focus = settings().loss.focal_gamma;
+    if (!settings().loss.teacher.empty()) bert.teacher_temperature = settings().loss.teacher_temperature();
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
     auto texts_of_batch = static_cast<double>(run::placement(settings(), backend()).samples);
     if (bert.sequences > 0) {  // as many as are in its rows on average
@@ -373,7 +438,7 @@ graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data
         texts_of_batch *= static_cast<double>(packed->samples()) / static_cast<double>(packed->size());
     }
     return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()),
-                            {{nn::kLoss, texts_of_batch}}, settings(), backend());
+                            taught_loss(settings().loss, texts_of_batch), settings(), backend());
 }
 
 run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
@@ -432,6 +497,8 @@ std::vector<data::Field> TextClassification::batch_fields(data::Split split, std
     if (is_score) add(nn::kLabelWeights, DType::f32, labels);
     add(nn::kInputPosition, DType::i32, {samples, length});
     if (packed) add(nn::kFirstTokens, DType::i32, of_text);
+    if (!settings().loss.teacher.empty() && split == data::Split::train)
+        fields.push_back(teacher_field(samples, slots(), outputs()));
     return fields;
 }
 
