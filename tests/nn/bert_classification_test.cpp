@@ -211,9 +211,10 @@ TEST(BertClassification, WeightedFocalAndTaughtLossesHaveTheirSlopes) {
         fill(net, graph);
         net.of(kTeacherLogits) = {1, 0, -1, 2, 0.5, 3, 0, 0, 1, 1, 1, 1};
     });
-    for (BertClassificationRequest how : {weighted, focal, taught})
+    for (const BertClassificationRequest& how : {weighted, focal, taught}) {
         EXPECT_FALSE(
             outputs_of(build_bert_classification_evaluation(how, ops::op_table())).contains(std::string(kTeacherLoss)));
+    }
 }
 
 TEST_P(BertLabels, ATextWithoutALabelCountsNowhere) {
