@@ -92,6 +92,17 @@ TEST(ImageFile, FormatsOfPhonesGiveTheirPixels) {
     }
 }
 
+/// Of boxes with sides up to 2^32 - 1, the one with the most pixels counts.
+TEST(ImageFile, TheLargestSizeInAHeifFileCounts) {
+    const auto box = [](const char* width, const char* height) {
+        return std::string("ispe\0\0\0\0", 8) + width + height;
+    };
+    const std::string small = box("\x01\x01\x01\x01", "\x01\x01\x01\x01");
+    const std::string large = box("\xff\xff\xff\xff", "\xff\xff\xff\xfe");
+    const std::string file = std::string("\0\0\0\x18", 4) + "ftypheic" + small + large + small;
+    EXPECT_EQ(claimed_size(bytes_of(file), FileFormat::heic), (ImageSize{0xfffffffe, 0xffffffff}));
+}
+
 TEST(ImageFile, TransparentPartsBecomeWhite) {
     const RawImage image = make_ramp(6, 16, 4);
     for (const std::string& file : {encode_bmp(image), encode_webp(image), encode_tiff(image)}) {

@@ -443,12 +443,15 @@ std::optional<ImageSize> size_of_heif(Bytes file) {
     constexpr std::size_t kVersion = 4;
     const ByteOrder bytes(file, std::endian::big);
     const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    const auto pixels = [](const ImageSize& size) {  // of sides below 2^32
+        return static_cast<std::uint64_t>(size.height) * static_cast<std::uint64_t>(size.width);
+    };
     std::optional<ImageSize> largest;
     for (std::size_t at = text.find(kBox); at != std::string_view::npos; at = text.find(kBox, at + 1)) {
         const std::size_t width = at + kBox.size() + kVersion;
         if (!bytes.holds(width, 8)) break;
         const ImageSize size{bytes.u32(width + 4), bytes.u32(width)};
-        if (!largest || size.height * size.width > largest->height * largest->width) largest = size;
+        if (!largest || pixels(size) > pixels(*largest)) largest = size;
     }
     return largest;
 }
