@@ -96,6 +96,17 @@ TEST_F(SeveralLabels, ALastLayerIsSolvedFromFeatures) {
               read_text(posix_files(), at("head2/ckpt-0.safetensors")).size());
 }
 
+TEST_F(SeveralLabels, ThePageShowsTheMostWrongPhotos) {
+    ASSERT_EQ(train("--iterations 1 --logs-path " + at("first")).exit_code, 0);
+    const Outcome report = run("report " + at("first"));
+    ASSERT_EQ(report.exit_code, 0) << report.text;
+    EXPECT_THAT(report.text, ContainsRegex("(green|red) taken for (no )?(green|red)"));
+    const std::string stored = read_text(posix_files(), at("first/sample_predictions.json"));
+    EXPECT_THAT(stored, HasSubstr(R"("classes":["green","red","no green","no red"])"));
+    EXPECT_THAT(stored, ContainsRegex(R"("pictures":\{"[0-9]+":)"));
+    EXPECT_THAT(stored, ContainsRegex(R"("maps":\{"[0-9]+":)"));
+}
+
 TEST_F(SeveralLabels, OptionsOfOneClassAreRefusedByName) {
     const std::string table =
         "--data-dir " + at("photos/list.csv") + " --labels several --model-size 8 --image-size 32 ";

@@ -26,13 +26,13 @@
 #include "run/evaluator.h"
 #include "run/monitor.h"
 #include "run/reports/predictions.h"
+#include "run/reports/sweep.h"
 
 namespace cnntrain::run {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostInBatch = 32;
 constexpr std::int64_t kGuesses = 3;
 constexpr std::int64_t kPictureSide = 128;
 
@@ -40,61 +40,6 @@ constexpr std::int64_t kPictureSide = 128;
 struct Token {
     std::int32_t position = 0;
     std::int32_t id = 0;
-};
-
-/// Runs a graph over an evenly spread part of a split.
-class Sweep {
-public:
-    Sweep(const Samples& samples, const backend::Backend& backend, const options::Settings& settings, const Host& host,
-          std::int64_t most_samples)
-        : samples_(samples), backend_(backend), settings_(settings), host_(host) {
-        loader_ = loader_settings(settings, 0);
-        loader_.micro_batch = std::min(loader_.micro_batch, kMostInBatch);
-        loader_.stop_requested = host.stop_requested;
-        if (most_samples > 0 && most_samples < samples.count()) {
-            loader_.micro_batch = std::min(loader_.micro_batch, most_samples);
-            const std::int64_t all = (samples.count() + loader_.micro_batch - 1) / loader_.micro_batch;
-            const std::int64_t wanted = most_samples / loader_.micro_batch;
-            loader_.ranks = (all + wanted - 1) / wanted;
-        }
-    }
-
-    std::vector<data::Field> fields() const { return samples_.fields(loader_.micro_batch); }
-
-    /// Calls `add` with each batch and the executable that has its outputs, until it returns false.
-    void run(const graph::Graph& graph, std::uint64_t seed, const std::string& checkpoint, const std::string& output,
-             const metrics::Unit& unit, metrics::Observers& observers,
-             const std::function<bool(const BatchCopy&, const backend::Executable&)>& add) const {
-        backend::CompileRequest request = compile_request(graph, settings_, fields(), seed);
-        request.runtime.stop_requested = host_.stop_requested;
-        const auto executable = backend_.compile(request);
-        load_model(*executable, graph, checkpoint_weights(*host_.files, checkpoint, settings_), checkpoint,
-                   settings_.run);
-        const auto stream = samples_.stream(loader_);
-        BatchCopy source(*stream);
-        const std::int64_t batches = stream->batches_per_sweep();
-        const Stopwatch watch;
-        for (std::int64_t done = 0; done < batches;) {
-            const backend::StepResult result = executable->evaluate(source, 1);
-            if (result.stopped || (host_.stop_requested && host_.stop_requested())) throw Interrupted();
-            if (const auto where = not_finite_in(*executable, result, output, /*looks_inside=*/done == 0))
-                fail_not_finite("predictions of " + checkpoint, *where);
-            if (!add(source, *executable)) return;
-            ++done;
-            const double rate = static_cast<double>(done * loader_.micro_batch) / watch.seconds();
-            observers.on(metrics::Progress{done, 0, batches, rate, watch.seconds(), "batches", unit.many, true});
-        }
-    }
-
-    std::int64_t in_batch() const { return loader_.micro_batch; }
-    const Samples& samples() const { return samples_; }
-
-private:
-    const Samples& samples_;
-    const backend::Backend& backend_;
-    const options::Settings& settings_;
-    const Host& host_;
-    data::LoaderSettings loader_;
 };
 
 json numbers_of(std::span<const std::int32_t> values) {
@@ -105,11 +50,17 @@ double rounded(double probability) {
     return std::round(probability * 1e5) / 1e5;
 }
 
-/// The rows of a classifier, and pictures or tokens of those with the least probable labels.
+/// The rows of a classifier, and pictures or tokens of those with the least probable labels. Of several labels, each is
+/// a row: the class of its number, or, where it is absent, the class of that number plus the number of labels.
 class ClassRows {
 public:
-    ClassRows(const Samples& samples, std::string label_field, std::size_t most_pictures)
-        : samples_(samples), label_field_(std::move(label_field)), most_pictures_(most_pictures) {}
+    /// `thresholds`: of several labels; empty: one class a sample.
+    ClassRows(const Samples& samples, std::string label_field, std::size_t most_pictures,
+              std::vector<double> thresholds)
+        : samples_(samples),
+          label_field_(std::move(label_field)),
+          most_pictures_(most_pictures),
+          thresholds_(std::move(thresholds)) {}
 
     /// `maps`: of the classes of images.
     void add(const BatchCopy& batch, const HostTensor& outputs, const std::optional<HostTensor>& maps) {
@@ -121,6 +72,10 @@ public:
             left_out_ += label == data::kLeftOut ? 1 : 0;
             if (label < 0 || label >= logits.shape().at(1)) continue;
             const auto own = logits.as<float>().subspan(static_cast<std::size_t>(row) * classes, classes);
+            if (!thresholds_.empty()) {
+                add_labels(batch, row, own, maps);
+                continue;
+            }
             logits_.insert(logits_.end(), own.begin(), own.end());
             labels_.push_back(label);
             add_row(batch, row, label, likeliest(logits, row, logits.shape().at(1)), maps);
@@ -180,6 +135,24 @@ private:
         rows_.push_back({name, label, rounded(own), std::move(labels), std::move(probabilities)});
     }
 
+    void add_labels(const BatchCopy& batch, std::int64_t row, std::span<const float> logits,
+                    const std::optional<HostTensor>& maps) {
+        const auto count = static_cast<std::int64_t>(thresholds_.size());
+        const std::span<const std::int32_t> labels = batch.of<std::int32_t>(row, label_field_);
+        const std::string name = printable(samples_.describe(batch.first_sample() + row));
+        for (std::int64_t c = 0; c < count; ++c) {
+            const auto i = static_cast<std::size_t>(c);
+            const double probability = probability_of(logits[i]);
+            const bool has = labels[i] == 1;
+            const bool predicted = probability >= thresholds_[i];
+            const double own = has ? probability : 1 - probability;
+            if (has != predicted)
+                show(batch, row, own, maps ? std::optional(map_of_class(*maps, row, c)) : std::nullopt);
+            rows_.push_back({name, has ? c : count + c, rounded(own), json::array({predicted ? c : count + c}),
+                             json::array({rounded(predicted ? probability : 1 - probability)})});
+        }
+    }
+
     /// Keeps a picture or the tokens if few samples are more wrong.
     void show(const BatchCopy& batch, std::int64_t row, double own, const std::optional<data::Heat>& map) {
         if (most_pictures_ == 0) return;
@@ -204,6 +177,7 @@ private:
     const Samples& samples_;
     std::string label_field_;
     std::size_t most_pictures_;
+    std::vector<double> thresholds_;
     json rows_ = json::array();
     std::vector<float> logits_;  // of the rows
     std::vector<std::int32_t> labels_;
@@ -304,8 +278,17 @@ void expect_classes_of(const std::string& checkpoint, const Work& work) {
 void classify(const Work& work, const Classifier& classifier, const SamplePredictionSettings& how, json& document) {
     expect_classes_of(how.checkpoint, work);
     const auto samples = classifier.in_order(data::Split::validation, /*augmented=*/false);
-    const Sweep sweep(*samples, work.backend, work.settings, work.host, how.most_samples);
-    ClassRows rows(*samples, std::string(classifier.label_field()), how.most_pictures);
+    const std::vector<std::string> names = work.task.class_names();
+    std::vector<double> thresholds;
+    std::int64_t most_samples = how.most_samples;
+    if (work.task.classifier() == nullptr) {
+        constexpr std::int64_t kMostRows = 50'000;
+        thresholds = label_thresholds(*work.host.files, how.checkpoint, names.size());
+        const std::int64_t most = std::max<std::int64_t>(kMostRows / std::ssize(names), 1);
+        most_samples = most_samples == 0 ? most : std::min(most_samples, most);
+    }
+    const Sweep sweep(*samples, work.backend, work.settings, work.host, most_samples);
+    ClassRows rows(*samples, std::string(classifier.label_field()), how.most_pictures, thresholds);
     const bool of_images = data::has_field(sweep.fields(), data::kImages);
     const GraphUse use = of_images && how.most_pictures > 0 ? GraphUse::maps : GraphUse::classes;
     sweep.run(work.task.graph(use, sweep.fields()), work.seed, how.checkpoint, kLogits, work.task.columns().unit,
@@ -315,8 +298,10 @@ void classify(const Work& work, const Classifier& classifier, const SamplePredic
                   return true;
               });
     document["samples"] = samples->count();
-    for (const std::string& name : work.task.class_names())
+    for (const std::string& name : names)
         document["classes"].push_back(printable(name));
+    for (std::size_t i = 0; i < thresholds.size(); ++i)
+        document["classes"].push_back("no " + printable(names[i]));
     rows.store(document);
 }
 
@@ -351,8 +336,10 @@ std::string sample_predictions(const TaskRow& row, const options::ParseResult& a
     json document = {{"key", settings.key}, {"split", "validation"}, {"classes", json::array()}};
     document["unit"] = {task->columns().unit.one, task->columns().unit.many};
     document["real"] = task->has_real_data();
-    if (task->classifier() != nullptr) {
-        classify(work, *task->classifier(), settings, document);
+    const bool has_labels = task->scorer() != nullptr && task->scorer()->counts_labels();
+    const Classifier* const classifier = has_labels ? task->solvable() : task->classifier();
+    if (classifier != nullptr) {
+        classify(work, *classifier, settings, document);
     } else if (task->word_predictor() != nullptr) {
         predict_words(work, *task->word_predictor(), settings, document);
     } else {
