@@ -87,6 +87,8 @@ double read_as_double(DType type, const std::byte* at) {
             return decode(load_element<std::uint16_t>(at), kHalf);
         case DType::u8:
             return load_element<std::uint8_t>(at);
+        case DType::i8:
+            return load_element<std::int8_t>(at);
         case DType::i32:
             return load_element<std::int32_t>(at);
         case DType::i64:
@@ -107,6 +109,8 @@ void write_from_double(DType type, std::byte* at, double value) {
             return store_element(at, encode(value, kHalf));
         case DType::u8:
             return store_element(at, to_integer<std::uint8_t>(value));
+        case DType::i8:
+            return store_element(at, to_integer<std::int8_t>(value));
         case DType::i32:
             return store_element(at, to_integer<std::int32_t>(value));
         case DType::i64:
@@ -121,7 +125,7 @@ struct DTypeRow {
 };
 constexpr DTypeRow kDTypes[] = {
     {DType::f64, "f64", 8}, {DType::f32, "f32", 4}, {DType::bf16, "bf16", 2}, {DType::f16, "f16", 2},
-    {DType::u8, "u8", 1},   {DType::i32, "i32", 4}, {DType::i64, "i64", 8},
+    {DType::u8, "u8", 1},   {DType::i32, "i32", 4}, {DType::i64, "i64", 8},   {DType::i8, "i8", 1},
 };
 
 const DTypeRow& row(DType type) {

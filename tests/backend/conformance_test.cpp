@@ -16,7 +16,13 @@ TEST(Conformance, RefAgreesWithItself) {
 }
 
 TEST(Conformance, CpuAgreesWithRef) {
-    std::vector<std::string> failures = check_backend(*backend::make_cpu_backend());
+    const auto cpu = backend::make_cpu_backend();
+    std::vector<std::string> failures = check_backend(*cpu);
+    if (!cpu->info().multiplies_bytes) {
+        const auto refusals = std::erase_if(
+            failures, [](const std::string& failure) { return failure.find("need VNNI") != std::string::npos; });
+        EXPECT_GT(refusals, 0U);
+    }
     if (!has_bf16_products()) {
         const auto refusals = std::erase_if(failures, [](const std::string& failure) {
             return failure.find("in bfloat16 it needs AVX-512") != std::string::npos;
@@ -85,7 +91,10 @@ private:
 
     private:
         static HostTensor spoil(HostTensor tensor) {
-            tensor.set(0, tensor.at(0) + std::max(0.1, std::abs(tensor.at(0)) / 4));
+            const double value = tensor.at(0);
+            const bool is_byte = tensor.dtype() == DType::u8 || tensor.dtype() == DType::i8;
+            const double change = is_byte ? (value > 0 ? -100 : 100) : std::max(0.1, std::abs(value) / 4);
+            tensor.set(0, value + change);
             return tensor;
         }
         std::unique_ptr<backend::Executable> inner_;

@@ -40,6 +40,12 @@ graph::NormAttrs norm(std::int64_t groups, bool residual) {
     return attrs;
 }
 
+graph::QuantisedConvAttrs eight_bit_attrs() {
+    graph::QuantisedConvAttrs attrs;
+    attrs.conv.bias = true;
+    return attrs;
+}
+
 std::vector<BadNode> bad_nodes() {
     const TensorDesc x = f32({2, 8, 8, 16});
     const TensorDesc w = f32({3, 3, 16, 32});
@@ -282,6 +288,20 @@ std::vector<BadNode> bad_nodes() {
         {OpKind::update, graph::UpdateAttrs{}, {c, c, one, one, c}, "loss_scaling and f32[]"},
         {OpKind::scaled_update, graph::UpdateAttrs{}, {c, c, one, one, one, c}, "factor and f32[]"},
         {OpKind::gradient_factor, graph::GradientFactorAttrs{}, {one}, "there are no gradients"},
+        {OpKind::quantise, graph::QuantiseAttrs{}, {{DType::u8, {2, 8, 8, 16}}}, "x must be f32, bf16 or f16"},
+        {OpKind::quantise, graph::QuantiseAttrs{{0, 3}}, {f32({2, 8, 8, 16})}, "scale of 8 bits must be above 0"},
+        {OpKind::quantise, graph::QuantiseAttrs{{1, 256}}, {f32({2, 8, 8, 16})}, "zero of 8 bits must be in 0..255"},
+        {OpKind::dequantise, graph::QuantiseAttrs{}, {f32({2, 8, 8, 16})}, "x must be u8"},
+        {OpKind::quantise_weight, NoAttrs{}, {f32({3, 3, 16})}, "w[K,L,I,O]"},
+        {OpKind::quantised_conv2d, graph::QuantisedConvAttrs{}, {}, "has a bias"},
+        {OpKind::quantised_conv2d,
+         eight_bit_attrs(),
+         {{DType::u8, {2, 8, 8, 16}}, f32({1, 1, 16, 32}), f32({32}), f32({32})},
+         "w must be i8"},
+        {OpKind::quantised_conv2d,
+         eight_bit_attrs(),
+         {{DType::u8, {2, 8, 8, 16}}, {DType::i8, {1, 1, 16, 32}}, f32({16}), f32({32})},
+         "scales must have the shape [32]"},
         {OpKind::gradient_factor, graph::GradientFactorAttrs{}, {one, labels}, "gradient must be f32"},
         {OpKind::scale, graph::ScaleAttrs{}, {c}, "x and f32[]"},
         {OpKind::round_copy, NoAttrs{}, {c, c}, "a master is for 16-bit parameters"},

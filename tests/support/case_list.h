@@ -44,6 +44,7 @@ void add_top_k_cases(std::vector<OpCase>& cases, DType type);
 void add_mixing_cases(std::vector<OpCase>& cases, DType type);
 void add_distillation_cases(std::vector<OpCase>& cases, DType type);
 void add_several_label_cases(std::vector<OpCase>& cases, DType type);
+void add_quantised_cases(std::vector<OpCase>& cases, DType type);
 void add_update_cases(std::vector<OpCase>& cases, DType type);
 void add_symmetric_cases(std::vector<OpCase>& cases, DType type);
 

@@ -81,6 +81,11 @@ std::vector<OpCase> make_cases() {
         add_several_label_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_quantised_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 
@@ -192,6 +197,7 @@ OpCase in_half(OpCase op_case) {
 
 bool has_gradient(const OpCase& op_case, const graph::OpTable& ops) {
     if (ops[static_cast<std::size_t>(op_case.kind)].gradient == nullptr) return false;
+    if (op_case.kind == graph::OpKind::max_pool && op_case.inputs[0].desc.dtype == DType::u8) return false;
     if (op_case.kind == graph::OpKind::batch_norm_inference) {
         // Slopes of other activations do not follow from the result, or have too few digits in 16 bits.
         const auto& norm = std::get<graph::NormAttrs>(op_case.attrs);

@@ -257,6 +257,8 @@ struct BackendInfo {
     Arithmetic fastest = {};            // for a 16-bit precision: half_type or f32, depending on the processor
     graph::RewriteLists rewrites = {};  // optimisations of graphs, and changes without which they cannot run
     UpdateTypes update_types = {};
+    /// False: this processor has no products of 8 bits, and networks in 8 bits are computed in floats.
+    bool multiplies_bytes = true;
     bool emulated = false;  // the device is emulated: its times say nothing about the device
     /// The reason why a node cannot be executed here; empty if it can.
     std::function<std::string(const graph::Graph& graph, const graph::Node& node)> why_unsupported = {};

@@ -16,7 +16,7 @@
 
 namespace cnntrain {
 
-enum class DType : std::uint8_t { f64, f32, bf16, f16, u8, i32, i64 };
+enum class DType : std::uint8_t { f64, f32, bf16, f16, u8, i32, i64, i8 };
 
 std::size_t size_bytes(DType type);
 constexpr bool is_float(DType type) {
@@ -54,6 +54,7 @@ template <typename T> struct DTypeOf;
 template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
 template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
 template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
+template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
 template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
 template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
 template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };

@@ -71,6 +71,10 @@ enum class OpKind : std::uint8_t {
     proxy_norm_statistics,
     fold_norm_weight,
     fold_norm_bias,
+    quantise,
+    dequantise,
+    quantise_weight,
+    quantised_conv2d,
     softmax_cross_entropy,
     softmax_cross_entropy_grad,
     top_k_correct,
@@ -159,7 +163,33 @@ struct ConvAttrs {
     bool operator==(const ConvAttrs&) const = default;
 };
 
-/// max_pool: x -> y; padding never wins. max_pool_grad: x, dy -> dx; ties go to the first in row-major order.
+/// Numbers in 8 bits: the value of a number q from 0 to 255 is scale * (q - zero).
+struct EightBits {
+    double scale = 1;
+    std::int64_t zero = 0;  // 0..255
+    bool operator==(const EightBits&) const = default;
+};
+
+/// quantise: x of a floating type -> u8 like x: x / scale + zero, rounded to nearest (ties to even), limited to 0..255.
+/// dequantise: u8 -> the values, in `type`.
+struct QuantiseAttrs {
+    EightBits bits;
+    DType type = DType::f32;  // of dequantise
+    bool operator==(const QuantiseAttrs&) const = default;
+};
+
+/// quantise_weight (no attributes): w[K,L,I,O] -> i8 like w, scales f32[O]: w / scale, rounded to nearest, where the
+/// largest |w| of each output has 127; the scale of an output whose weights are all 0 is 1.
+/// quantised_conv2d: x u8[N,H,W,I*G], w i8[K,L,I,O], scales f32[O], bias f32[O] (, residual u8 like y) -> y: conv2d of
+/// the values, in `type`: u8 with the bits of `y`, or a floating type. Inference only.
+struct QuantisedConvAttrs {
+    ConvAttrs conv;
+    EightBits x, residual, y;
+    DType type = DType::u8;
+    bool operator==(const QuantisedConvAttrs&) const = default;
+};
+
+/// max_pool: x, also u8, -> y; padding never wins. max_pool_grad: x, dy -> dx; ties go to the first in row-major order.
 struct PoolAttrs {
     std::int64_t kernel = 1;
     std::int64_t stride = 1;
@@ -446,11 +476,11 @@ struct FoldNormAttrs {
 
 using Attrs =
     std::variant<NoAttrs, ConstantAttrs, ScaleAttrs, CastAttrs, ActivationAttrs, NormaliseImageAttrs, ConvAttrs,
-                 PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs, NormAttrs, StandardiseAttrs,
-                 ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs, DenseAttrs, EmbeddingAttrs,
-                 GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs, SoftmaxAttrs, TopKAttrs,
-                 MixImagesAttrs, MixedTargetsAttrs, DistillationAttrs, SigmoidAttrs, UpdateAttrs, GradientFactorAttrs,
-                 MovingAverageAttrs, FoldNormAttrs>;
+                 QuantiseAttrs, QuantisedConvAttrs, PoolAttrs, ResultAttrs, ShortcutPadAttrs, RandomScaleAttrs,
+                 NormAttrs, StandardiseAttrs, ProxyNormAttrs, ReshapeAttrs, TransposeAttrs, SliceAttrs, MatmulAttrs,
+                 DenseAttrs, EmbeddingAttrs, GatherRowsAttrs, LayerNormAttrs, AttentionMaskAttrs, AttentionAttrs,
+                 SoftmaxAttrs, TopKAttrs, MixImagesAttrs, MixedTargetsAttrs, DistillationAttrs, SigmoidAttrs,
+                 UpdateAttrs, GradientFactorAttrs, MovingAverageAttrs, FoldNormAttrs>;
 
 /// A tensor of the naive evaluator: row-major doubles, whatever the descriptor's element type.
 struct RefTensor {

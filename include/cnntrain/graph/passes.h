@@ -125,6 +125,26 @@ Graph fuse_gradient_sums(const Graph& graph);
 /// Lets backward compute results of batch_norm and group_norm again where that lowers the peak of memory: from the
 /// forward statistics, with the same numbers, where the activation takes next to no time. For graphs in one stage.
 Graph recompute_norms(const Graph& graph);
+
+// Evaluation in 8 bits.
+
+/// The convolutions that are computed in 8 bits are those whose operands have bits and whose names are not in `wide`.
+struct EightBitPlan {
+    std::map<std::string, EightBits> bits;  // by the name of the value in the graph in floating types
+    std::set<std::string> wide;             // names of convolutions that stay in floating types
+};
+
+/// The evaluation graph with norms folded into convolutions, from which these functions start.
+Graph with_folded_norms(const Graph& graph);
+/// The values that convolutions of an evaluation graph read or write, whose bits a plan must have, in the order of the
+/// graph. Convolutions with a bias count.
+std::vector<ValueId> eight_bit_values(const Graph& graph);
+/// Names of these convolutions, in the order of the graph.
+std::vector<std::string> eight_bit_convolutions(const Graph& graph);
+/// The graph with quantised convolutions. Their results are quantised if another one or a max pooling between the two
+/// reads them; residuals are added to results in 8 bits.
+Graph in_eight_bits(const Graph& graph, const EightBitPlan& plan);
+
 /// Removes nodes that reach neither an output nor an overwritten variable.
 Graph remove_dead_nodes(const Graph& graph);
 

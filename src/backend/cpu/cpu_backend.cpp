@@ -29,6 +29,7 @@ public:
                  .fastest = cpu::fastest_arithmetic(isa_),
                  .rewrites = {kTraining, kBackward, kEvaluation, kOneStage},
                  .update_types = {},
+                 .multiplies_bytes = cpu::multiplies_bytes(),
                  .why_unsupported = [this](const auto& graph, const auto& node) { return refusal(graph, node); },
                  .describe =
                      [this](const CompileRequest& request) {
@@ -51,6 +52,8 @@ private:
     std::string refusal(const graph::Graph& graph, const graph::Node& node) const {
         const cpu::LoweringEntry* lowering = cpu::lowering_of(node.kind);
         if (lowering == nullptr) return "the cpu backend has no implementation of this operation";
+        if (node.kind == graph::OpKind::quantised_conv2d && !info_.multiplies_bytes)
+            return "products of 8 bits need VNNI, which this processor does not have";
         for (const auto* values : {&node.inputs, &node.outputs}) {
             for (const graph::ValueId value : *values) {
                 const DType type = graph.desc(value).dtype;

@@ -37,6 +37,18 @@ backend::Arithmetic fastest_arithmetic(const Isa& isa) {
     return {DType::f32, "there are no bfloat16 products here"};
 }
 
+bool multiplies_bytes() {
+    switch (dnnl::get_effective_cpu_isa()) {
+        case dnnl::cpu_isa::sse41:
+        case dnnl::cpu_isa::avx:
+        case dnnl::cpu_isa::avx2:
+        case dnnl::cpu_isa::avx512_core:
+            return false;
+        default:
+            return true;
+    }
+}
+
 void limit_kernels(const Isa& isa) {
     if (!isa.avx512) disable_avx512();
 }

@@ -23,6 +23,9 @@ Isa effective_isa();
 /// f32's rate; without AVX512-BF16 they are emulated.
 backend::Arithmetic fastest_arithmetic(const Isa& isa);
 
+/// Has this processor dot products of 8 bits (VNNI)? Without them, oneDNN's sums are cut off at 16 bits.
+bool multiplies_bytes();
+
 /// Applies the limit of oneDNN's instructions to own kernels, too.
 void limit_kernels(const Isa& isa);
 

@@ -167,7 +167,8 @@ dnnl::convolution_forward::primitive_desc forward_desc(const dnnl::engine& engin
 
 dnnl::pooling_forward::primitive_desc pool_desc(const dnnl::engine& engine, const Desc& src, const Desc& dst,
                                                 const graph::PoolAttrs& attrs) {
-    const auto kind = dnnl::prop_kind::forward_training;
+    const bool is_bytes = type_of(src) == dnnl::memory::data_type::u8;
+    const auto kind = is_bytes ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
     const auto algorithm = dnnl::algorithm::pooling_max;
     const Dims stride = pair_of(attrs.stride);
     const Dims kernel = pair_of(attrs.kernel);
@@ -202,6 +203,8 @@ dnnl::memory::data_type to_dnnl(DType type) {
             return dnnl::memory::data_type::f16;
         case DType::u8:
             return dnnl::memory::data_type::u8;
+        case DType::i8:
+            return dnnl::memory::data_type::s8;
         case DType::i32:
             return dnnl::memory::data_type::s32;
         default:
@@ -358,7 +361,8 @@ Primitive OneDnn::conv_forward(const ConvProblem& problem) const {
 
 namespace {
 
-void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
+/// `six`: the upper bound of relu6.
+void append_activation(dnnl::post_ops& post_ops, graph::Activation activation, float six = 6) {
     const auto append = [&](dnnl::algorithm algorithm, float alpha, float beta = 0) {
 #if DNNL_VERSION_MAJOR >= 3
         post_ops.append_eltwise(algorithm, alpha, beta);
@@ -372,7 +376,7 @@ void append_activation(dnnl::post_ops& post_ops, graph::Activation activation) {
         case graph::Activation::relu:
             return append(dnnl::algorithm::eltwise_relu, 0);  // alpha: the slope below 0
         case graph::Activation::relu6:
-            return append(dnnl::algorithm::eltwise_clip, 0, 6);  // alpha, beta: the bounds
+            return append(dnnl::algorithm::eltwise_clip, 0, six);  // alpha, beta: the bounds
         case graph::Activation::swish:
             return append(dnnl::algorithm::eltwise_swish, 1);  // alpha: the factor inside the sigmoid
         case graph::Activation::sigmoid:
@@ -400,6 +404,36 @@ Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue&
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
     if (epilogue.bias) result.bias = desc.bias_desc();
+    return result;
+}
+
+Primitive OneDnn::conv_in_eight_bits(const ConvProblem& problem, const EightBitEpilogue& epilogue) const {
+    dnnl::primitive_attr attributes = user_scratchpad();
+    if (epilogue.zero) {
+#if DNNL_VERSION_MAJOR >= 3
+        attributes.set_zero_points_mask(DNNL_ARG_SRC, 0);
+#else
+        attributes.set_zero_points(DNNL_ARG_SRC, 0, {DNNL_RUNTIME_S32_VAL});
+#endif
+    }
+    dnnl::post_ops post_ops;
+    post_ops.append_binary(dnnl::algorithm::binary_mul, image_desc({DType::f32, {1, 1, 1, dims_of(problem.dst)[1]}}));
+    if (epilogue.residual != 0) post_ops.append_sum(epilogue.residual);
+    append_activation(post_ops, epilogue.activation, epilogue.six);
+    if (epilogue.scale != 1 || epilogue.shift != 0) {
+#if DNNL_VERSION_MAJOR >= 3
+        post_ops.append_eltwise(dnnl::algorithm::eltwise_linear, epilogue.scale, epilogue.shift);
+#else
+        post_ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_linear, epilogue.scale, epilogue.shift);
+#endif
+    }
+    attributes.set_post_ops(post_ops);
+    const auto desc = forward_desc(engine_, problem, true, true, attributes);
+    Primitive result = finish<dnnl::convolution_forward>(desc);
+    result.src = desc.src_desc();
+    result.weights = desc.weights_desc();
+    result.dst = desc.dst_desc();
+    result.bias = desc.bias_desc();
     return result;
 }
 

@@ -84,6 +84,19 @@ struct ConvEpilogue {
     graph::Activation activation = graph::Activation::none;
 };
 
+/// The same in 8 bits. The biased sums are multiplied by a factor for each output, which is an argument, and the
+/// residual's numbers times `residual` are added; the activation's result times `scale` plus `shift` is stored.
+struct EightBitEpilogue {
+    float residual = 0;  // 0: none
+    graph::Activation activation = graph::Activation::none;
+    float six = 6;  // of relu6, in the unit of the sums
+    float scale = 1, shift = 0;
+    bool zero = false;  // the input's number of 0 is an argument, too
+};
+/// These arguments: f32[1,1,1,O], i32[1].
+inline constexpr int kEightBitFactors = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
+inline constexpr int kEightBitZero = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC;
+
 /// Throws std::bad_alloc or Error(internal) if a primitive has failed.
 void require_success(dnnl_status_t status);
 
@@ -96,9 +109,10 @@ public:
 
     Primitive conv_forward(const ConvProblem& problem) const;
     Primitive conv_inference(const ConvProblem& problem, const ConvEpilogue& epilogue) const;
+    Primitive conv_in_eight_bits(const ConvProblem& problem, const EightBitEpilogue& epilogue) const;
     Primitive conv_input_grad(const ConvProblem& problem) const;
     Primitive conv_weight_grad(const ConvProblem& problem) const;
-    /// Max pooling with src, dst and workspace, which the backward pass reads.
+    /// Max pooling with src, dst and workspace, which the backward pass reads; of bytes without a workspace.
     Primitive max_pool(const Desc& src, const Desc& dst, const graph::PoolAttrs& attrs) const;
     Primitive max_pool_grad(const Desc& diff_src, const Desc& diff_dst, const graph::PoolAttrs& attrs) const;
     /// a[M,K] * b[K,N] (+ bias[1,N]) -> c[M,N]; strides may transpose operands.

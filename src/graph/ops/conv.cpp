@@ -190,7 +190,8 @@ using graph::PoolAttrs;
 std::vector<TensorDesc> infer_max_pool(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<PoolAttrs>(attrs);
     expect_inputs(inputs, 1);
-    expect_activation(inputs[0], "x[N,H,W,C]");
+    if (inputs[0].dtype != DType::u8) expect_floating(inputs[0], "x, where it is not u8,");
+    expect_rank(inputs[0], 4, "x[N,H,W,C]");
     const graph::Padding& p = a.padding;
     const auto [least, most] = std::minmax({p.top, p.bottom, p.left, p.right});
     if (least < 0 || most >= a.kernel) reject("each side's padding must be in 0..kernel-1, so that no window is empty");

@@ -118,8 +118,8 @@ namespace {
 using FamilyOps = std::vector<graph::OpDef> (*)();
 
 constexpr FamilyOps kFamilies[] = {
-    attention_ops, conv_ops,       dense_ops, gate_ops,   loss_ops, norm_ops,
-    pointwise_ops, proxy_norm_ops, token_ops, update_ops, view_ops,
+    attention_ops, conv_ops,       dense_ops,    gate_ops,  loss_ops,   norm_ops,
+    pointwise_ops, proxy_norm_ops, quantise_ops, token_ops, update_ops, view_ops,
 };
 
 graph::OpTable make_table() {

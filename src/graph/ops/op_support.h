@@ -104,6 +104,7 @@ std::vector<graph::OpDef> loss_ops();        // loss.cpp
 std::vector<graph::OpDef> norm_ops();        // norm.cpp
 std::vector<graph::OpDef> pointwise_ops();   // pointwise.cpp
 std::vector<graph::OpDef> proxy_norm_ops();  // proxy_norm.cpp
+std::vector<graph::OpDef> quantise_ops();    // quantise.cpp
 std::vector<graph::OpDef> token_ops();       // tokens.cpp
 std::vector<graph::OpDef> update_ops();      // update.cpp
 std::vector<graph::OpDef> view_ops();        // view.cpp

@@ -266,6 +266,7 @@ template void depthwise_weight_grad(const DepthwiseShape&, const float*, const f
 template void depthwise_weight_grad(const DepthwiseShape&, const BFloat16*, const BFloat16*, float*, std::span<float>);
 template void merge_groups(const MergedKernel&, const float*, float*);
 template void merge_groups(const MergedKernel&, const BFloat16*, BFloat16*);
+template void merge_groups(const MergedKernel&, const std::int8_t*, std::int8_t*);
 
 }  // namespace cnntrain::cpu
 

@@ -254,6 +254,11 @@ void copy_to_panels_and_sum(const Panels& shape, const BFloat16* from, BFloat16*
                             std::span<float> scratch);
 std::int64_t panel_sums_scratch_floats(const Panels& shape);
 
+/// y = x / scale + zero, rounded to nearest, limited to 0..255; `inverse`: 1 / scale.
+template <typename T> void quantise(std::int64_t count, const T* x, float inverse, std::int32_t zero, std::uint8_t* y);
+/// y = scale * (x - zero).
+template <typename T> void dequantise(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y);
+
 /// The lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);

@@ -28,6 +28,7 @@ using HalfTag = hn::Rebind<std::uint16_t, FloatTag>;
 using ByteTag = hn::Rebind<std::uint8_t, FloatTag>;
 using Floats = hn::Vec<FloatTag>;
 using Bits = hn::Vec<BitsTag>;
+using SignedInts = hn::Vec<SignedTag>;
 
 inline constexpr std::int64_t kWidth = hn::MaxLanes(FloatTag());
 

@@ -63,27 +63,6 @@ template <typename Make> Primitive fastest(std::initializer_list<ConvProblem> pr
                 "cpu backend: oneDNN has no convolution for these shapes and types on this processor");
 }
 
-/// The kernel as the primitive reads it. Vectors span sixteen channels, so narrower groups are merged into one group
-/// whose kernel is zero between inputs and outputs of different groups. oneDNN's own path for groups of four needs
-/// layouts that no other kernel reads, and computes the weight gradient as one small product per group: whole steps
-/// of ResNeXt-50 took 1.27 times as long in f32, 1.07 times in bf16 (Zen 4).
-struct GroupedKernel {
-    GroupedKernel(const TensorDesc& kernel, const ConvAttrs& attrs) : desc(kernel), groups(attrs.groups) {
-        constexpr std::int64_t kLanes = 16;
-        const std::int64_t in = desc.shape[2];
-        const std::int64_t out = desc.shape[3] / groups;
-        const bool narrow = groups > 1 && in > 1 && in == out && in < kLanes && kLanes % in == 0;
-        if (!narrow || groups % (kLanes / in) != 0) return;
-        merged = kLanes / in;
-        groups /= merged;
-        desc.shape[2] *= merged;
-    }
-
-    TensorDesc desc;
-    std::int64_t groups;
-    std::int64_t merged = 1;
-};
-
 const char* const kConvReason = "the fastest convolution reads another layout";
 
 void lower_conv2d(const NodeContext& lower) {
@@ -443,6 +422,10 @@ void lower_max_pool(const NodeContext& lower) {
     const ValueId y = lower.node.outputs[0];
     const Placed source = lower.values.operand(x);
     const Placed result = lower.values.define(y, like_activation(source.desc, lower.graph.desc(y)));
+    if (source.dtype == DType::u8) {
+        const Primitive pool = lower.onednn.max_pool(source.desc, result.desc, lower.node.as<PoolAttrs>());
+        return lower.steps.add_primitive(pool, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, result}}, {DNNL_ARG_DST});
+    }
     lower.values.workspace(x) = add_max_pool(lower, source, result, lower.node.as<PoolAttrs>());
 }
 

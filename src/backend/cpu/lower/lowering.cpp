@@ -10,8 +10,8 @@ namespace {
 using Family = std::span<const LoweringEntry> (*)();
 
 constexpr Family kFamilies[] = {
-    attention_lowerings, conv_lowerings,       dense_lowerings, gate_lowerings,   loss_lowerings, norm_lowerings,
-    pointwise_lowerings, proxy_norm_lowerings, token_lowerings, update_lowerings, view_lowerings,
+    attention_lowerings, conv_lowerings,       dense_lowerings,     gate_lowerings,  loss_lowerings,   norm_lowerings,
+    pointwise_lowerings, proxy_norm_lowerings, quantised_lowerings, token_lowerings, update_lowerings, view_lowerings,
 };
 
 }  // namespace

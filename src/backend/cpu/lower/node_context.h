@@ -48,6 +48,7 @@ std::span<const LoweringEntry> loss_lowerings();
 std::span<const LoweringEntry> norm_lowerings();
 std::span<const LoweringEntry> pointwise_lowerings();
 std::span<const LoweringEntry> proxy_norm_lowerings();
+std::span<const LoweringEntry> quantised_lowerings();
 std::span<const LoweringEntry> token_lowerings();
 std::span<const LoweringEntry> update_lowerings();
 std::span<const LoweringEntry> view_lowerings();

@@ -48,6 +48,27 @@ private:
     std::int64_t count_ = 1;
 };
 
+/// The kernel as the primitive reads it. Vectors span sixteen channels, so narrower groups are merged into one group
+/// whose kernel is zero between inputs and outputs of different groups. oneDNN's own path for groups of four needs
+/// layouts that no other kernel reads, and computes the weight gradient as one small product per group: whole steps
+/// of ResNeXt-50 took 1.27 times as long in f32, 1.07 times in bf16 (Zen 4).
+struct GroupedKernel {
+    GroupedKernel(const TensorDesc& kernel, const graph::ConvAttrs& attrs) : desc(kernel), groups(attrs.groups) {
+        constexpr std::int64_t kLanes = 16;
+        const std::int64_t in = desc.shape[2];
+        const std::int64_t out = desc.shape[3] / groups;
+        const bool narrow = groups > 1 && in > 1 && in == out && in < kLanes && kLanes % in == 0;
+        if (!narrow || groups % (kLanes / in) != 0) return;
+        merged = kLanes / in;
+        groups /= merged;
+        desc.shape[2] *= merged;
+    }
+
+    TensorDesc desc;
+    std::int64_t groups;
+    std::int64_t merged = 1;
+};
+
 bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
 
 /// Lowers the current node, a conv2d, if an own kernel is the faster implementation.

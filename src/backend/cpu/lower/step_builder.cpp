@@ -161,13 +161,9 @@ void GraphLayouts::find_kernel_groups() {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& reader = graph_.node(NodeId{i});
         if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
-            const std::int64_t groups = reader.as<graph::ConvAttrs>().groups;
-            const ValueId kernel = graph::strip_casts(graph_, reader.inputs[1]);
-            kernel_groups_[kernel] = groups;
-            if (graph_.value(kernel).role != Role::intermediate) continue;
-            const Node& producer = graph_.node(graph_.value(kernel).producer);
-            if (producer.kind == OpKind::fold_norm_weight)
-                kernel_groups_[graph::strip_casts(graph_, producer.inputs[0])] = groups;
+            set_groups_of_kernel(reader.inputs[1], reader.as<graph::ConvAttrs>().groups);
+        } else if (reader.kind == OpKind::quantised_conv2d) {
+            set_groups_of_kernel(reader.inputs[1], reader.as<graph::QuantisedConvAttrs>().conv.groups);
         } else if (reader.kind == OpKind::conv2d_weight_grad) {
             kernel_groups_[reader.outputs[0]] = reader.as<graph::ConvAttrs>().groups;
         } else if (reader.kind == OpKind::dense || reader.kind == OpKind::dense_input_grad) {
@@ -178,6 +174,18 @@ void GraphLayouts::find_kernel_groups() {
         }
     }
     find_slots_of_kernels();
+}
+
+/// Also of the weights from which the kernel is made.
+void GraphLayouts::set_groups_of_kernel(ValueId kernel, std::int64_t groups) {
+    for (;;) {
+        kernel = graph::strip_casts(graph_, kernel);
+        kernel_groups_[kernel] = groups;
+        if (graph_.value(kernel).role != Role::intermediate) return;
+        const Node& producer = graph_.node(graph_.value(kernel).producer);
+        if (producer.kind != OpKind::fold_norm_weight && producer.kind != OpKind::quantise_weight) return;
+        kernel = producer.inputs[0];
+    }
 }
 
 /// Slots of kernels are laid out as kernels, too.
@@ -193,7 +201,7 @@ void GraphLayouts::find_channels() {
     constexpr std::int64_t kMostColours = 4;
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& conv = graph_.node(NodeId{i});
-        if (conv.kind != OpKind::conv2d) continue;
+        if (conv.kind != OpKind::conv2d && conv.kind != OpKind::quantised_conv2d) continue;
         for (const ValueId activation : {conv.inputs[0], conv.outputs[0]}) {
             const Shape& shape = graph_.desc(activation).shape;
             const bool is_uneven = shape[3] > kMostColours && shape[3] % kBlockLanes != 0;

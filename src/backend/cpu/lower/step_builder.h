@@ -117,6 +117,7 @@ public:
 
 private:
     void find_kernel_groups();
+    void set_groups_of_kernel(graph::ValueId kernel, std::int64_t groups);
     void find_slots_of_kernels();
     void find_channels();
 

@@ -306,6 +306,17 @@ Placed Weights::computed(ValueId value, const Desc& from, const std::string& nam
     return computed_.back().to;
 }
 
+Placed Weights::made(const std::string& name, const TensorDesc& desc, std::vector<Placed> reads,
+                     std::function<void(const Placed& to)> make) {
+    const Placed to = steps_.place(name, image_desc(desc), desc.dtype, Storage::persistent);
+    Step step = prepare_step(name, "vector");
+    step.reads = std::move(reads);
+    step.writes = {to};
+    step.run = [to, make = std::move(make)](const StepContext&) { make(to); };
+    program_.add_step(Section::prepare(), std::move(step));
+    return to;
+}
+
 Placed Weights::float_vector(ValueId value) {
     const ValueId root = graph::strip_casts(graph(), value);
     const Placed kept = master(root);
@@ -345,13 +356,18 @@ Placed Weights::emit_merged_kernel(ValueId root, const Placed& source, std::int6
     merged_desc.shape[2] *= merged;
     const Placed result = steps_.place(source.buffer->name + ":merged", plain_kernel_desc(merged_desc, groups / merged),
                                        source.dtype, Storage::persistent);
-    with_float_type(source.dtype, [&]<typename T>() {
+    const auto merge = [&]<typename T>() {
         Step step = prepare_step(result.buffer->name, "merge_groups");
         step.reads = {plain};
         step.writes = {result};
         step.run = [=](const StepContext&) { merge_groups(kernel, plain.as<T>(), result.as<T>()); };
         program_.add_step(Section::prepare(), std::move(step));
-    });
+    };
+    if (source.dtype == DType::i8) {
+        merge.template operator()<std::int8_t>();
+    } else {
+        with_float_type(source.dtype, merge);
+    }
     return result;
 }
 

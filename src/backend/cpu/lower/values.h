@@ -45,6 +45,9 @@ public:
     Placed computed(graph::ValueId value, const Desc& from, const std::string& name, std::int64_t count, Make make);
     /// A vector as floats: a parameter or state of rank 1, or a cast of one.
     Placed float_vector(graph::ValueId value);
+    /// Memory that a step computes from results of the prepare section whenever these change.
+    Placed made(const std::string& name, const TensorDesc& desc, std::vector<Placed> reads,
+                std::function<void(const Placed& to)> make);
     /// The two copies of a parameter that tile products read, made together.
     struct TileCopies {
         Placed right, turned;

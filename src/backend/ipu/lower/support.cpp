@@ -89,6 +89,7 @@ poplar::Type device_type(DType type) {
         case DType::f64:
         case DType::bf16:
         case DType::i64:
+        case DType::i8:
             break;
     }
     throw Error(ErrorKind::internal, "an IPU does not compute in " + std::string(name(type)));

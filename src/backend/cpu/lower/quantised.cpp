@@ -1,0 +1,208 @@
+// Convolutions in 8 bits: oneDNN's primitives on channels-last bytes.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/own_conv.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::ConvAttrs;
+using graph::EightBits;
+using graph::QuantiseAttrs;
+using graph::QuantisedConvAttrs;
+using graph::ValueId;
+
+namespace {
+
+const char* const kBytesReason = "bytes are channels-last";
+
+void lower_quantise(const NodeContext& lower) {
+    const EightBits& bits = lower.node.as<QuantiseAttrs>().bits;
+    const ValueId x = lower.node.inputs[0];
+    const ValueId y = lower.node.outputs[0];
+    const Placed source = lower.values.operand_as(x, image_desc(lower.graph.desc(x)), kBytesReason);
+    const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
+    const auto inverse = static_cast<float>(1 / bits.scale);
+    const auto zero = static_cast<std::int32_t>(bits.zero);
+    with_float_type(source.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {source}, {result}, [=, count = lower.graph.desc(x).elements()](const StepContext&) {
+            quantise(count, source.as<T>(), inverse, zero, result.as<std::uint8_t>());
+        });
+    });
+}
+
+void lower_dequantise(const NodeContext& lower) {
+    const EightBits& bits = lower.node.as<QuantiseAttrs>().bits;
+    const ValueId x = lower.node.inputs[0];
+    const ValueId y = lower.node.outputs[0];
+    const Placed source = lower.values.operand_as(x, image_desc(lower.graph.desc(x)), kBytesReason);
+    const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
+    const auto scale = static_cast<float>(bits.scale);
+    const auto zero = static_cast<std::int32_t>(bits.zero);
+    with_float_type(result.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {source}, {result}, [=, count = lower.graph.desc(x).elements()](const StepContext&) {
+            dequantise(count, source.as<std::uint8_t>(), scale, zero, result.as<T>());
+        });
+    });
+}
+
+template <typename T> float float_of(T value) {
+    if constexpr (std::is_same_v<T, float>) {
+        return value;
+    } else {
+        return to_float(value);
+    }
+}
+
+/// Once after a load.
+template <typename T>
+void quantise_rows(std::int64_t rows, std::int64_t outputs, const T* w, std::int8_t* numbers, float* scales) {
+    constexpr float kMost = 127;
+    std::fill_n(scales, outputs, 0.0F);
+    for (std::int64_t i = 0; i < rows * outputs; ++i)
+        scales[i % outputs] = std::max(scales[i % outputs], std::abs(float_of(w[i])));
+    for (std::int64_t o = 0; o < outputs; ++o)
+        scales[o] = scales[o] > 0 ? scales[o] / kMost : 1;
+    for (std::int64_t i = 0; i < rows * outputs; ++i)
+        numbers[i] =
+            static_cast<std::int8_t>(std::clamp(std::nearbyint(float_of(w[i]) / scales[i % outputs]), -kMost, kMost));
+}
+
+void lower_quantise_weight(const NodeContext& lower) {
+    const ValueId numbers = lower.node.outputs[0];
+    const ValueId scales = lower.node.outputs[1];
+    const ValueId root = graph::strip_casts(lower.graph, lower.node.inputs[0]);
+    const Placed weight = lower.graph.is_variable(root) ? lower.weights.master(root) : lower.values.operand(root);
+    const TensorDesc& desc = lower.graph.desc(numbers);
+    const std::int64_t outputs = desc.shape.back();
+    const Placed result = lower.values.define(numbers, lower.layouts.row_major_desc(numbers));
+    const Placed factors = lower.values.define(scales, row_major(lower.graph.desc(scales)));
+    with_float_type(weight.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {weight}, {result, factors},
+                        [=, rows = desc.elements() / outputs](const StepContext&) {
+                            quantise_rows(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
+                        });
+    });
+}
+
+/// The arithmetic of a convolution in 8 bits, in the unit of its result where the activation allows that.
+struct Arithmetic {
+    double unit = 1;          // of the biased sums
+    bool folds_zero = false;  // of the input, into the bias: no pixel of padding is read
+    EightBitEpilogue epilogue;
+    double shift = 0;  // of the bias
+};
+
+Arithmetic arithmetic_of(const QuantisedConvAttrs& attrs, const Shape& kernel) {
+    Arithmetic result;
+    const bool in_bytes = attrs.type == DType::u8;
+    const graph::Activation activation = attrs.conv.activation;
+    const bool none = activation == graph::Activation::none;
+    const bool scales = graph::is_piecewise_linear(activation) && (none || attrs.y.zero == 0);
+    if (in_bytes && scales) result.unit = attrs.y.scale;
+    if (in_bytes && none) result.shift = static_cast<double>(attrs.y.zero);
+    const bool is_pointwise = kernel[0] == 1 && kernel[1] == 1 && attrs.conv.padding == graph::Padding{};
+    result.folds_zero = is_pointwise && attrs.x.zero != 0;
+    EightBitEpilogue& epilogue = result.epilogue;
+    if (attrs.conv.residual) epilogue.residual = static_cast<float>(attrs.residual.scale / result.unit);
+    epilogue.activation = activation;
+    epilogue.six = static_cast<float>(6 / result.unit);
+    if (in_bytes && !scales) {
+        epilogue.scale = static_cast<float>(1 / attrs.y.scale);
+        epilogue.shift = static_cast<float>(attrs.y.zero);
+    }
+    epilogue.zero = attrs.x.zero != 0 && !result.folds_zero;
+    return result;
+}
+
+/// The factors of the sums, f32[1,1,1,O].
+Placed factors_of(const NodeContext& lower, const Placed& scales, const Arithmetic& how) {
+    const auto& attrs = lower.node.as<QuantisedConvAttrs>();
+    const std::int64_t outputs = lower.graph.desc(lower.node.inputs[1]).shape.back();
+    return lower.weights.made(lower.node.name + ":factors", {DType::f32, {1, 1, 1, outputs}}, {scales},
+                              [=, factor = attrs.x.scale / how.unit](const Placed& to) {
+                                  for (std::int64_t o = 0; o < outputs; ++o)
+                                      to.as<float>()[o] = static_cast<float>(factor * scales.as<float>()[o]);
+                              });
+}
+
+/// The bias in the unit of the sums, f32[O], with what numbers that are no zeros add to them.
+Placed bias_of(const NodeContext& lower, const Placed& factors, const Arithmetic& how) {
+    const auto& attrs = lower.node.as<QuantisedConvAttrs>();
+    const TensorDesc& kernel = lower.graph.desc(lower.node.inputs[1]);
+    const std::int64_t outputs = kernel.shape.back();
+    const std::int64_t rows = kernel.elements() / outputs;
+    const Placed bias = lower.values.float_vector(lower.node.inputs[3]);
+    const Placed weight = lower.values.operand(lower.node.inputs[1]);
+    const double residual = attrs.conv.residual ? attrs.residual.scale * static_cast<double>(attrs.residual.zero) : 0;
+    const double zero = how.folds_zero ? static_cast<double>(attrs.x.zero) : 0;
+    return lower.weights.made(lower.node.name + ":bias", {DType::f32, {outputs}}, {factors, bias, weight},
+                              [=](const Placed& to) {
+                                  std::vector<double> sums(static_cast<std::size_t>(outputs));
+                                  for (std::int64_t i = 0; i < rows * outputs && zero != 0; ++i)
+                                      sums[static_cast<std::size_t>(i % outputs)] += weight.as<std::int8_t>()[i];
+                                  for (std::int64_t o = 0; o < outputs; ++o) {
+                                      const double factor = factors.as<float>()[o];
+                                      const double whole = (bias.as<float>()[o] - residual) / how.unit + how.shift -
+                                                           zero * factor * sums[static_cast<std::size_t>(o)];
+                                      to.as<float>()[o] = static_cast<float>(whole / factor);
+                                  }
+                              });
+}
+
+void lower_quantised_conv2d(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<QuantisedConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const GroupedKernel grouped(lower.graph.desc(inputs[1]), attrs.conv);
+    const Arithmetic how = arithmetic_of(attrs, lower.graph.desc(inputs[1]).shape);
+    const ConvProblem problem{image_desc(x_desc), any_layout(plain_kernel_desc(grouped.desc, grouped.groups)),
+                              image_desc(y_desc), attrs.conv.stride, attrs.conv.padding};
+    const Primitive conv = lower.onednn.conv_in_eight_bits(problem, how.epilogue);
+    const Placed factors = factors_of(lower, lower.values.operand(inputs[2]), how);
+    Arguments arguments = {{DNNL_ARG_SRC, lower.values.operand_as(inputs[0], conv.src, kBytesReason)},
+                           {DNNL_ARG_WEIGHTS, lower.weights.prepared(inputs[1], conv.weights, grouped.merged)},
+                           {DNNL_ARG_BIAS, bias_of(lower, factors, how)},
+                           {kEightBitFactors, factors}};
+    if (how.epilogue.zero) {
+        const auto zero = static_cast<std::int32_t>(attrs.x.zero);
+        arguments.emplace_back(kEightBitZero,
+                               lower.weights.made(lower.node.name + ":zero", {DType::i32, {1}}, {},
+                                                  [zero](const Placed& to) { *to.as<std::int32_t>() = zero; }));
+    }
+    Placed result;
+    if (attrs.conv.residual) {
+        // The primitive adds to what is in its output, so the residual goes there first.
+        const Placed addend = lower.values.operand_as(inputs[4], conv.dst, kBytesReason);
+        if (inputs[4] != inputs[0] && lower.values.dies_here(inputs[4], conv.dst)) {
+            result = lower.values.define_over(y, conv.dst, inputs[4]);
+        } else {
+            result = lower.values.define(y, conv.dst);
+            lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
+        }
+    } else {
+        result = lower.values.define(y, conv.dst);
+    }
+    lower.values.prefer_activation(conv.dst);
+    arguments.emplace_back(DNNL_ARG_DST, result);
+    lower.steps.add_primitive(conv, arguments, {DNNL_ARG_DST});
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> quantised_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::quantise, lower_quantise},
+        {graph::OpKind::dequantise, lower_dequantise},
+        {graph::OpKind::quantise_weight, lower_quantise_weight},
+        {graph::OpKind::quantised_conv2d, lower_quantised_conv2d, kPrimitive},
+    };
+    return kLowerings;
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,188 @@
+// Values, weights and convolutions in 8 bits.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cnntrain/base/text.h"
+#include "graph/ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::ConvAttrs;
+using graph::EightBits;
+using graph::QuantiseAttrs;
+using graph::QuantisedConvAttrs;
+
+namespace {
+
+constexpr double kMostActivation = 255;
+constexpr double kMostWeight = 127;
+
+/// The convolution of values.
+const OpDef& conv2d() {
+    return op_table().at(static_cast<std::size_t>(OpKind::conv2d));
+}
+
+void expect_bits(const EightBits& bits) {
+    if (!(bits.scale > 0) || !std::isfinite(bits.scale)) reject("the scale of 8 bits must be above 0");
+    if (bits.zero < 0 || bits.zero > kMostActivation) reject("the zero of 8 bits must be in 0..255");
+}
+
+double quantised(const EightBits& bits, double x) {
+    return std::clamp(std::nearbyint(x / bits.scale) + static_cast<double>(bits.zero), 0.0, kMostActivation);
+}
+
+double value_of(const EightBits& bits, double number) {
+    return bits.scale * (number - static_cast<double>(bits.zero));
+}
+
+std::vector<TensorDesc> infer_quantise(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 1);
+    expect_floating(inputs[0], "x");
+    expect_bits(std::get<QuantiseAttrs>(attrs).bits);
+    return {{DType::u8, inputs[0].shape}};
+}
+
+std::vector<TensorDesc> infer_dequantise(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<QuantiseAttrs>(attrs);
+    expect_inputs(inputs, 1);
+    expect_type(inputs[0], DType::u8, "x");
+    expect_bits(a.bits);
+    const TensorDesc y{a.type, inputs[0].shape};
+    expect_floating(y, "y");
+    return {y};
+}
+
+std::vector<TensorDesc> infer_quantise_weight(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 1);
+    expect_activation(inputs[0], "w[K,L,I,O]");
+    return {{DType::i8, inputs[0].shape}, {DType::f32, {inputs[0].shape[3]}}};
+}
+
+/// The convolution of the values in f32, from which the shape follows.
+std::vector<TensorDesc> infer_quantised_conv2d(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+    if (!a.conv.bias) reject("a convolution in 8 bits has a bias");
+    expect_inputs(inputs, std::size_t{4} + (a.conv.residual ? 1 : 0));
+    expect_type(inputs[0], DType::u8, "x");
+    expect_type(inputs[1], DType::i8, "w");
+    std::vector<TensorDesc> values = {{DType::f32, inputs[0].shape}, {DType::f32, inputs[1].shape}, inputs[3]};
+    if (a.conv.residual) {
+        expect_type(inputs[4], DType::u8, "residual");
+        values.push_back({DType::f32, inputs[4].shape});
+    }
+    TensorDesc y = conv2d().infer(a.conv, values).front();
+    expect_shape(inputs[2], {y.shape[3]}, "scales");
+    expect_type(inputs[2], DType::f32, "scales");
+    for (const EightBits& bits : {a.x, a.residual, a.y})
+        expect_bits(bits);
+    y.dtype = a.type;
+    if (a.type != DType::u8) expect_floating(y, "y");
+    return {y};
+}
+
+double quantised_conv2d_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
+    return conv2d().flops(std::get<QuantisedConvAttrs>(attrs).conv, inputs, outputs);
+}
+
+void evaluate_quantise(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    std::ranges::transform(inputs[0]->values, outputs[0].values.begin(),
+                           [&](double x) { return quantised(std::get<QuantiseAttrs>(attrs).bits, x); });
+}
+
+void evaluate_dequantise(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    std::ranges::transform(inputs[0]->values, outputs[0].values.begin(),
+                           [&](double number) { return value_of(std::get<QuantiseAttrs>(attrs).bits, number); });
+}
+
+void evaluate_quantise_weight(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const std::vector<double>& w = inputs[0]->values;
+    std::vector<double>& scales = outputs[1].values;
+    for (std::size_t i = 0; i < w.size(); ++i)
+        scales[i % scales.size()] = std::max(scales[i % scales.size()], std::abs(w[i]) / kMostWeight);
+    for (double& scale : scales) {
+        if (scale == 0) scale = 1;
+    }
+    for (std::size_t i = 0; i < w.size(); ++i)
+        outputs[0].values[i] = std::clamp(std::nearbyint(w[i] / scales[i % scales.size()]), -kMostWeight, kMostWeight);
+}
+
+void evaluate_quantised_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+    const auto values = [](const graph::RefTensor& numbers, const auto& value) {
+        graph::RefTensor result{{DType::f32, numbers.desc.shape}, numbers.values};
+        for (std::size_t i = 0; i < result.values.size(); ++i)
+            result.values[i] = value(i);
+        return result;
+    };
+    const auto of_bits = [&](const graph::RefTensor& numbers, const EightBits& bits) {
+        return values(numbers, [&](std::size_t i) { return value_of(bits, numbers.values[i]); });
+    };
+    const std::vector<double>& scales = inputs[2]->values;
+    const graph::RefTensor x = of_bits(*inputs[0], a.x);
+    const graph::RefTensor w =
+        values(*inputs[1], [&](std::size_t i) { return inputs[1]->values[i] * scales[i % scales.size()]; });
+    const graph::RefTensor residual = a.conv.residual ? of_bits(*inputs[4], a.residual) : graph::RefTensor();
+    std::vector<const graph::RefTensor*> operands = {&x, &w, inputs[3]};
+    if (a.conv.residual) operands.push_back(&residual);
+    conv2d().evaluate(a.conv, operands, outputs);
+    if (a.type != DType::u8) return;
+    for (double& y : outputs[0].values)
+        y = quantised(a.y, y);
+}
+
+std::string text_of(const EightBits& bits) {
+    return formatted("%.6g", bits.scale) + "*(q-" + std::to_string(bits.zero) + ")";
+}
+
+void describe_quantise(const Attrs& attrs, AttrText& text) {
+    text.item("bits", text_of(std::get<QuantiseAttrs>(attrs).bits));
+}
+
+void describe_quantised_conv2d(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+    conv2d().describe(a.conv, text);
+    text.item("x", text_of(a.x));
+    if (a.conv.residual) text.item("residual_bits", text_of(a.residual));
+    if (a.type == DType::u8) text.item("y", text_of(a.y));
+}
+
+}  // namespace
+
+std::vector<OpDef> quantise_ops() {
+    return {
+        {.kind = OpKind::quantise,
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_quantise,
+         .flops = flops_per_output<2>,
+         .evaluate = evaluate_quantise,
+         .describe = describe_quantise,
+         .by_sample = always},
+        {.kind = OpKind::dequantise,
+         .inputs = {{Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_dequantise,
+         .flops = flops_per_output<2>,
+         .evaluate = evaluate_dequantise,
+         .describe = describe_quantise,
+         .by_sample = always},
+        {.kind = OpKind::quantise_weight,
+         .inputs = {{Layout::kernel}},
+         .results = {Layout::kernel, Layout::plain},
+         .follows_weights = true,
+         .infer = infer_quantise_weight,
+         .flops = flops_per_output<2>,
+         .evaluate = evaluate_quantise_weight},
+        {.kind = OpKind::quantised_conv2d,
+         .inputs = {{Layout::image}, {Layout::kernel}, {}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_quantised_conv2d,
+         .flops = quantised_conv2d_flops,
+         .evaluate = evaluate_quantised_conv2d,
+         .describe = describe_quantised_conv2d,
+         .by_sample = always},
+    };
+}
+
+}  // namespace cnntrain::ops
