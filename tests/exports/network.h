@@ -164,7 +164,9 @@ inline double apart(const OnnxModel& model, const Samples& samples) {
     return greatest;
 }
 
-inline TestNetwork image_network(const nn::NetworkSettings& model, std::int64_t samples) {
+/// `change`: another form of the graph.
+inline TestNetwork image_network(const nn::NetworkSettings& model, std::int64_t samples,
+                                 graph::Graph (*change)(const graph::Graph&) = nullptr) {
     TestNetwork network;
     const TensorDesc images{DType::f32, {samples, model.image_size, model.image_size, 3}};
     nn::BuildRequest request;
@@ -173,8 +175,9 @@ inline TestNetwork image_network(const nn::NetworkSettings& model, std::int64_t 
     nn::Model built = nn::build_evaluation(request, ops::op_table());
     network.graph = std::move(built.graph);
     network.graph.mark_output("logits", built.values.logits);
-    network.inputs = {{"images", built.values.images}};
-    network.outputs = {{"logits", built.values.logits}};
+    if (change != nullptr) network.graph = change(network.graph);
+    network.inputs = {{"images", *network.graph.find("images")}};
+    network.outputs = {{"logits", network.graph.outputs().back().value}};
     network.draw_variables();
     HostTensor labels({DType::i32, {samples}});
     network.answer({{"images", drawn("images", images, 0, 2)}, {"labels", labels}});

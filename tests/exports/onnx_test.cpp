@@ -95,6 +95,33 @@ TEST_P(EveryNetwork, NormsFoldedIntoConvolutionsAnswerTheSame) {
     EXPECT_LT(apart(to_onnx(network.part(), {}), network.samples), rounding());
 }
 
+/// All values have the same bits, so the answers mean nothing, but each number counts.
+graph::Graph in_eight_bits(const graph::Graph& graph) {
+    const graph::Graph folded = graph::with_folded_norms(graph);
+    graph::EightBitPlan plan;
+    for (const graph::ValueId value : graph::eight_bit_values(folded)) {
+        const graph::NodeId producer = folded.value(value).producer;
+        const auto* const conv =
+            producer.valid() ? std::get_if<graph::ConvAttrs>(&folded.node(producer).attrs) : nullptr;
+        const bool is_positive = conv != nullptr && conv->activation != graph::Activation::none &&
+                                 graph::is_piecewise_linear(conv->activation);
+        plan.bits[folded.value(value).name] = is_positive ? graph::EightBits{0.02, 0} : graph::EightBits{0.04, 120};
+    }
+    return graph::in_eight_bits(folded, plan);
+}
+
+TEST_P(EveryNetwork, InEightBitsAFileAnswersAlmostAsTheNetwork) {
+    const TestNetwork network = image_network(settings(), 3, in_eight_bits);
+    if (graph::eight_bit_convolutions(graph::with_folded_norms(image_network(settings(), 1).graph)).empty())
+        GTEST_SKIP() << "no convolution has a bias";
+    if (settings().efficientnet.proxy_norm) GTEST_SKIP() << "its answers to such values change with every rounding";
+    const OnnxModel model = to_onnx(network.part(), {});
+    EXPECT_THAT(operators(model), Contains("QuantizeLinear"));
+    EXPECT_THAT(operators(model), Contains("DequantizeLinear"));
+    EXPECT_LT(apart(model, network.samples), 0.1);
+    EXPECT_EQ(kind_of([&] { to_onnx(network.part(), {.weights = OnnxWeights::f16}); }), ErrorKind::unsupported);
+}
+
 INSTANTIATE_TEST_SUITE_P(Exports, EveryNetwork, ::testing::Range(0, 10));
 
 class Onnx : public ::testing::Test {

@@ -21,8 +21,9 @@ struct OnnxElementType {
     std::int32_t number;  // TensorProto.DataType
 };
 
-constexpr std::array<OnnxElementType, 7> kOnnxElementTypes = {{{DType::f32, 1},
+constexpr std::array<OnnxElementType, 8> kOnnxElementTypes = {{{DType::f32, 1},
                                                                {DType::u8, 2},
+                                                               {DType::i8, 3},
                                                                {DType::i32, 6},
                                                                {DType::i64, 7},
                                                                {DType::f16, 10},

@@ -1,5 +1,8 @@
 // Operations on images, [N,C,H,W] in the model.
+#include <cmath>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -23,6 +26,24 @@ void finish(Lowering& to, const Node& node, std::string x, bool residual, graph:
     to.set(node.outputs[0], to.activated(x, activation, node.name + "/activation"));
 }
 
+std::map<std::string, OnnxAttribute> conv_attributes(const graph::ConvAttrs& attrs, const Shape& kernel) {
+    return {{"kernel_shape", std::vector{kernel[0], kernel[1]}},
+            {"strides", std::vector{attrs.stride, attrs.stride}},
+            {"pads", pads(attrs.padding)},
+            {"group", attrs.groups}};
+}
+
+/// QuantizeLinear, or DequantizeLinear, of a value.
+std::string in_bits(Lowering& to, std::string_view op, const std::string& name, const std::string& x,
+                    const graph::EightBits& bits) {
+    if (!to.builder().computes_in_f32())
+        throw Error(ErrorKind::unsupported, "a network in 8 bits is exported with the other numbers in f32");
+    OnnxBuilder& b = to.builder();
+    return b.add(op, name,
+                 {x, b.stored(name + "/scale", HostTensor::of<float>({}, {static_cast<float>(bits.scale)})),
+                  b.stored(name + "/zero", HostTensor::of<std::uint8_t>({}, {static_cast<std::uint8_t>(bits.zero)}))});
+}
+
 std::string reshape(Lowering& to, const std::string& name, const std::string& x,
                     const std::vector<std::int64_t>& shape) {
     return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
@@ -36,12 +57,54 @@ void lower_conv2d(Lowering& to, const Node& node) {
     std::vector<std::string> inputs = {
         to.at(node.inputs[0]), to.builder().weight(to.name_of(node.inputs[1]), with_axes(kernel, {3, 2, 0, 1}))};
     if (attrs.bias) inputs.push_back(to.at(node.inputs[2]));
-    const std::string y = to.builder().add("Conv", node.name, std::move(inputs),
-                                           {{"kernel_shape", std::vector{kernel.shape()[0], kernel.shape()[1]}},
-                                            {"strides", std::vector{attrs.stride, attrs.stride}},
-                                            {"pads", pads(attrs.padding)},
-                                            {"group", attrs.groups}});
+    const std::string y =
+        to.builder().add("Conv", node.name, std::move(inputs), conv_attributes(attrs, kernel.shape()));
     finish(to, node, y, attrs.residual, attrs.activation);
+}
+
+void lower_quantise(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::QuantiseAttrs>();
+    to.set(node.outputs[0], in_bits(to, "QuantizeLinear", node.name, to.at(node.inputs[0]), attrs.bits));
+}
+
+void lower_dequantise(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::QuantiseAttrs>();
+    to.set(node.outputs[0], in_bits(to, "DequantizeLinear", node.name, to.at(node.inputs[0]), attrs.bits));
+}
+
+/// Between nodes that make values of numbers and numbers of the result: other programs fuse them. They want the bias in
+/// numbers of the products' scales, too.
+void lower_quantised_conv2d(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::QuantisedConvAttrs>();
+    OnnxBuilder& b = to.builder();
+    const HostTensor& kernel = to.constant(node.inputs[1]);
+    const HostTensor& scales = to.constant(node.inputs[2]);
+    const HostTensor& bias = to.constant(node.inputs[3]);
+    const std::string x = in_bits(to, "DequantizeLinear", node.name + "/x", to.at(node.inputs[0]), attrs.x);
+    const std::map<std::string, OnnxAttribute> first_axis = {{"axis", std::int64_t{0}}};
+    const std::string w = b.add("DequantizeLinear", node.name + "/w",
+                                {b.stored(node.name + "/w/numbers", with_axes(kernel, {3, 2, 0, 1})),
+                                 b.stored(node.name + "/w/scales", scales)},
+                                first_axis);
+    HostTensor bias_scales(scales.desc());
+    HostTensor bias_numbers({DType::i32, scales.shape()});
+    for (std::int64_t i = 0; i < scales.elements(); ++i) {
+        bias_scales.set(i, attrs.x.scale * scales.at(i));
+        bias_numbers.set(i, std::nearbyint(bias.at(i) / bias_scales.at(i)));
+    }
+    const std::string shift =
+        b.add("DequantizeLinear", node.name + "/bias",
+              {b.stored(node.name + "/bias/numbers", bias_numbers), b.stored(node.name + "/bias/scales", bias_scales)},
+              first_axis);
+    std::string y = b.add("Conv", node.name, {x, w, shift}, conv_attributes(attrs.conv, kernel.shape()));
+    if (attrs.conv.residual) {
+        const std::string residual =
+            in_bits(to, "DequantizeLinear", node.name + "/residual", to.at(node.inputs[4]), attrs.residual);
+        y = b.add("Add", node.name + "/sum", {y, residual});
+    }
+    y = to.activated(y, attrs.conv.activation, node.name + "/activation");
+    if (attrs.type == DType::u8) y = in_bits(to, "QuantizeLinear", node.name + "/y", y, attrs.y);
+    to.set(node.outputs[0], y);
 }
 
 void lower_batch_norm(Lowering& to, const Node& node) {

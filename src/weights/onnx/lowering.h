@@ -123,6 +123,9 @@ void lower_group_norm(Lowering& to, const graph::Node& node);
 void lower_standardise(Lowering& to, const graph::Node& node);
 void lower_scale_channels(Lowering& to, const graph::Node& node);
 void lower_max_pool(Lowering& to, const graph::Node& node);
+void lower_quantise(Lowering& to, const graph::Node& node);
+void lower_dequantise(Lowering& to, const graph::Node& node);
+void lower_quantised_conv2d(Lowering& to, const graph::Node& node);
 void lower_global_average_pool(Lowering& to, const graph::Node& node);
 void lower_shortcut_pad(Lowering& to, const graph::Node& node);
 

@@ -17,8 +17,9 @@ struct ElementType {
     std::int32_t number;  // TensorProto.DataType
 };
 
-constexpr std::array<ElementType, 7> kElementTypes = {{{DType::f32, 1},
+constexpr std::array<ElementType, 8> kElementTypes = {{{DType::f32, 1},
                                                        {DType::u8, 2},
+                                                       {DType::i8, 3},
                                                        {DType::i32, 6},
                                                        {DType::i64, 7},
                                                        {DType::f16, 10},

@@ -82,6 +82,8 @@ Array run_less(const NodeCall& call);
 Array run_equal(const NodeCall& call);
 Array run_cast(const NodeCall& call);
 Array run_clip(const NodeCall& call);
+Array run_quantize_linear(const NodeCall& call);
+Array run_dequantize_linear(const NodeCall& call);
 Array run_identity(const NodeCall& call);
 Array run_relu(const NodeCall& call);
 Array run_sigmoid(const NodeCall& call);

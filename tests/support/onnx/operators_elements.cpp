@@ -223,6 +223,28 @@ Array run_clip(const NodeCall& call) {
     return each(call, [&](float x) { return std::min(std::max(x, least.reals[0]), most.reals[0]); });
 }
 
+/// To uint8. The numbers are kept as reals, as which the other operators read them.
+Array run_quantize_linear(const NodeCall& call) {
+    const float scale = call.reals(1, 0).reals[0];
+    const auto zero = static_cast<float>(call.integers(2).integers[0]);
+    return each(call, [&](float x) { return std::clamp(std::nearbyint(x / scale) + zero, 0.0F, 255.0F); });
+}
+
+/// With a scale for all numbers, or one for each index of the first axis.
+Array run_dequantize_linear(const NodeCall& call) {
+    const Array& numbers = call.any(0);
+    const Array& scales = call.reals(1);
+    call.require(scales.shape.empty() || call.integer("axis", 1) == 0, "scales along another axis than the first");
+    const float zero = call.has(2) ? static_cast<float>(call.integers(2).integers[0]) : 0;
+    Array result = call.made(numbers.shape);
+    const std::size_t each = result.size() / scales.reals.size();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        const float number = numbers.real ? numbers.reals[i] : static_cast<float>(numbers.integers[i]);
+        result.reals[i] = scales.reals[i / each] * (number - zero);
+    }
+    return result;
+}
+
 Array run_identity(const NodeCall& call) {
     return call.any(0);
 }
