@@ -333,10 +333,37 @@ DIR` writes label_scores.csv.
 ckpt-best carries a threshold for each label: the probability with the best F1 in its validation,
 unless 0.5 is as good. inference predicts the labels that reach theirs; with other checkpoints,
 those that reach 0.5. Predictions of photos have the probability of each label, too; a photo that
-cannot be read has none. `convert --to onnx --probabilities` adds an output with the sigmoid.
+cannot be read has none. The page of `cnntrain report` shows the photos whose labels are most wrong:
+"cat, taken for no cat". `convert --to onnx --probabilities` adds an output with the sigmoid.
 
 --head-only and --head-first solve a logistic regression for each label. Mixing, label smoothing, a
 teacher, features, maps and temperatures are for one class a sample.
+)";
+
+inline constexpr std::string_view kEightBits = R"(
+  cnntrain quantise RUN                       writes RUN/8bit/ckpt-best.safetensors
+  cnntrain validation --restore-path RUN/8bit
+  cnntrain inference RUN/8bit PHOTOS/*.jpg
+
+quantise writes a copy of a checkpoint with a plan for 8 bits. The weights in the file stay as they
+are; each load rounds those of a convolution to whole numbers from -127 to 127, with a scale for
+each output. The values that convolutions read and write become whole numbers from 0 to 255; their
+ranges are measured on training samples (--samples 256). Three choices of limits are tried: the
+extremes, percentiles, and those of the least squared error. The one with which the answers to these
+samples diverge least from those of the network in 16 or 32 bits is taken. If they still diverge by
+more than 0.01, the convolutions that change them most stay in 16 or 32 bits.
+
+Norms are folded into the convolutions, residuals are added and activations computed on the sums,
+and numbers pass from one convolution to the next. Squeeze-excite, pooling to one pixel, and the
+last layer stay in 16 or 32 bits.
+
+The copy is judged by the validation split, none of whose samples chose anything. If the accuracy
+falls by more than --most-loss (0.5) points, or two samples if these are more, nothing is written.
+
+Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; networks with group
+norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX). Without
+them, and for training, the copy is computed as the checkpoint that it was made from. IPUs refuse
+it. `validation --restore-path RUN` leaves such copies out.
 )";
 
 inline constexpr std::string_view kQuestionAnswering = R"(

@@ -325,7 +325,7 @@ template <const CommandFlags& (*kFlags)()> HelpPage page_of(const std::string& c
 
 /// The functions behind options::commands(), which holds names, script names and help lines. A command without a row
 /// here is implemented by tasks.
-constexpr std::array<CommandEntry, 12> kCommands = {{
+constexpr std::array<CommandEntry, 13> kCommands = {{
     {Command::demo, demo_command, page_of<demo_flags>},
     {Command::restore, restore_command},
     {Command::average, average_command, page_of<average_flags>},
@@ -335,6 +335,7 @@ constexpr std::array<CommandEntry, 12> kCommands = {{
     {Command::benchmark, benchmark_command, benchmark_page},
     {Command::plan, plan_command, page_of<plan_flags>},
     {Command::profile, profile_command, page_of<profile_flags>},
+    {Command::quantise, quantise_command, page_of<quantise_flags>},
     {Command::poprun, poprun_command, launch::poprun_page},
     {Command::report, report_command, page_of<report_flags>},
     {Command::weights, weights_command, page_of<weights_flags>},

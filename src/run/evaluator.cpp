@@ -391,6 +391,13 @@ std::vector<weights::Found> points_to_validate(const options::Settings& settings
     std::vector<weights::Found> points;
     if (!settings.main.restore_path) return points;
     if (is_first(host)) points = weights::find_checkpoints(*host.files, *settings.main.restore_path);
+    if (points.size() > 1) {
+        std::erase_if(points, [&](const weights::Found& point) {
+            const bool is_other = eight_bit_plan(*host.files, point.path).has_value();
+            if (is_other) log::info(point.path + " is left out: it computes in 8 bits; validate it alone");
+            return is_other;
+        });
+    }
     comm::Communicator& all = *host.communicator;
     points.resize(std::stoul(broadcast_text(all, std::to_string(points.size()), "number of checkpoints")));
     for (weights::Found& point : points)

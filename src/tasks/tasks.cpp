@@ -44,7 +44,8 @@ std::vector<std::string_view> task_names() {
 RecordedRun arguments_beside(const FileSystem& files, const std::string& place) {
     std::string path = file_beside(files, place, kArguments);
     const std::filesystem::path folder = std::filesystem::path(place).parent_path();
-    if (path.empty() && folder.filename() == "ckpt") path = file_beside(files, folder.string(), kArguments);  // average
+    const bool is_derived = folder.filename() == "ckpt" || folder.filename() == weights::kEightBitFolder;
+    if (path.empty() && is_derived) path = file_beside(files, folder.string(), kArguments);
     if (path.empty()) return {};
     return {path, read_text(files, path)};
 }

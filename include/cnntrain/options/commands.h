@@ -27,6 +27,7 @@ enum class Command : std::uint8_t {
     profile,
     plan,
     demo,
+    quantise,
 };
 
 struct CommandInfo {

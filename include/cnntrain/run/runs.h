@@ -20,6 +20,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/observer.h"
@@ -113,6 +114,7 @@ int run_profile(const TaskRow& task, const options::ParseResult& arguments, cons
 //   classes     names by number; empty: they have numbers only
 //   rows        of classifiers, a list for each sample that has a label: name, label, probability of the label's
 //               class, the most probable classes, their probabilities
+//               With several labels, each label of a sample is a row: the class "cat", or "no cat"
 //   pictures    of the samples with the least probable labels: row -> JPEG in base 64
 //   maps        the same with the class-activation map of the class that they were taken for
 //   temperature, by which logits are divided for the least loss, and `calibration`: two objects, for temperature 1 and
@@ -135,6 +137,26 @@ struct SamplePredictionSettings {
 std::string sample_predictions(const TaskRow& row, const options::ParseResult& arguments,
                                const SamplePredictionSettings& settings, const Host& host,
                                metrics::Observers& observers);
+
+// Networks in 8 bits.
+
+struct QuantiseSettings {
+    std::string checkpoint;      // file of the network's weights
+    std::string output;          // file to write
+    std::int64_t samples = 256;  // training samples from which the ranges of values are taken
+    double most_loss = 0.5;      // points of accuracy on the validation split, not less than two samples
+};
+
+/// `quantise`: measures the ranges of the network's values on training samples, tries several choices of limits, leaves
+/// convolutions in their floating type if the answers change too much, and writes a copy of the checkpoint that says
+/// how to compute in 8 bits. `arguments`: of a validation of that checkpoint. Error(diverged) if the accuracy falls by
+/// more than is accepted, Error(unsupported) for networks without such convolutions or without classes.
+void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& settings,
+              const Host& host, metrics::Observers& observers);
+
+/// How the checkpoint that a restore path names says that its network computes in 8 bits; nothing for all others, and
+/// for a path that names none. Error(data) if that is damaged.
+std::optional<graph::EightBitPlan> eight_bit_plan(const FileSystem& files, const std::string& restore_path);
 
 // Samples that look wrongly labelled, and near-duplicates across splits, by the features of a trained network.
 

@@ -154,6 +154,9 @@ std::string checkpoint_path(const std::string& folder, std::int64_t iteration);
 std::string best_prefix(const std::string& folder);
 std::string best_path(const std::string& folder);
 
+/// Name of the folder, in a run's, of checkpoints whose networks compute in 8 bits.
+inline constexpr std::string_view kEightBitFolder = "8bit";
+
 /// The file of a weight average: "<folder>/ckpt/<name>.safetensors".
 std::string average_path(const std::string& folder, const std::string& name);
 

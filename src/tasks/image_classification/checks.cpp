@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -597,6 +598,29 @@ void note_missing_exports(const ImageSettings& own, Resolution& run) {
     if (!why.empty()) run.notices.push_back("convert will not write this run for torchvision or timm: " + why);
 }
 
+std::vector<std::string> numbers_below(std::int64_t count) {
+    std::vector<std::string> numbers;
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers.push_back(std::to_string(i));
+    return numbers;
+}
+
+/// True if the photos' classes are numbers of the classes of weights that name none, as in shards of ImageNet.
+bool names_numbers(const ImageSettings& own) {
+    if (data::dataset_info(own.data.dataset).format != data::ImageFormat::class_folders || are_made(own)) return false;
+    try {
+        const std::vector<std::string> names = data::class_names(own.data);
+        return std::ssize(names) < own.source_classes && std::ranges::all_of(names, [&](const std::string& name) {
+                   std::int64_t number = -1;
+                   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+                   return failed == std::errc() && end == name.data() + name.size() && number >= 0 &&
+                          number < own.source_classes;
+               });
+    } catch (const Error&) {
+        return false;  // whoever reads the photos reports it
+    }
+}
+
 }  // namespace
 
 void complete_image_settings(Settings& settings, Resolution& run) {
@@ -618,6 +642,8 @@ void complete_image_settings(Settings& settings, Resolution& run) {
     if (const WeightsSource* const source = evaluates ? weights_source_of(run) : nullptr) {
         own.source_classes = source->network.settings.classes;
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
+        if (own.recorded_classes.empty() && run.command == Command::validation && names_numbers(own))
+            own.recorded_classes = numbers_below(own.source_classes);
     }
     own.data.known_classes = own.recorded_classes;
     note_missing_exports(own, run);

@@ -307,10 +307,27 @@ const std::vector<double>& ImageClassification::class_weights() const {
     return class_weights_ ? *class_weights_ : none;
 }
 
+/// Read once, from the checkpoint that is evaluated.
+const std::optional<graph::EightBitPlan>& ImageClassification::eight_bits() const {
+    if (!eight_bits_) {
+        const bool evaluates = settings().main.restore_path && !settings().main.trains;
+        eight_bits_ = evaluates ? run::eight_bit_plan(posix_files(), *settings().main.restore_path) : std::nullopt;
+        if (*eight_bits_ && !backend_.info().multiplies_bytes) {
+            log::warning(
+                "this processor has no products of 8 bits (VNNI): the network is computed in 32 bits, which is as fast "
+                "here, and its answers are those of the checkpoint that was quantised");
+            eight_bits_->reset();
+        }
+    }
+    return *eight_bits_;
+}
+
 graph::Graph ImageClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     const TensorDesc& images = data::field_desc(fields, data::kImages);
     if (use == run::GraphUse::training) return training_graph(settings(), backend_, images, class_weights());
-    return evaluation_graph(settings(), backend_, images, use, views_in(fields));
+    graph::Graph graph = evaluation_graph(settings(), backend_, images, use, views_in(fields));
+    const auto& plan = eight_bits();
+    return plan ? graph::in_eight_bits(graph::with_folded_norms(graph), *plan) : graph;
 }
 
 run::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {

@@ -13,6 +13,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/sets.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
@@ -77,6 +78,7 @@ private:
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
     const std::vector<double>& class_weights() const;
+    const std::optional<graph::EightBitPlan>& eight_bits() const;
     Topic model_topic() const;
     Topic data_topic(options::Command command) const;
     Topic input_topic(options::Command command) const;
@@ -92,6 +94,7 @@ private:
     run::TaskTraits traits_;
     mutable std::map<data::Split, Count> used_;  // set once counted
     mutable std::optional<std::vector<double>> class_weights_;
+    mutable std::optional<std::optional<graph::EightBitPlan>> eight_bits_;
     mutable std::shared_ptr<data::ImageFolder> image_folder_;
     /// Set once asked for: the data may say how many classes there are.
     mutable std::optional<metrics::Columns> columns_;

@@ -1,0 +1,389 @@
+// `cnntrain quantise`: chooses what a network computes in 8 bits, by measurements on training samples, and judges the
+// result by validation samples.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "run/reports/sweep.h"
+
+namespace cnntrain::run {
+namespace {
+
+using graph::EightBitPlan;
+using graph::EightBits;
+using nlohmann::json;
+
+constexpr const char* kEightBitsKey = "eight_bits";  // of a checkpoint: a JSON object
+constexpr double kNumbers = 255;                     // steps between the numbers of 8 bits
+
+/// The values of one tensor over all samples: their extremes, then their histogram between these.
+struct Spread {
+    static constexpr std::size_t kBins = 2048;
+    double low = 0;  // 0 is always inside: padding, and what an activation cuts off
+    double high = 0;
+    std::vector<std::uint64_t> bins = {};
+
+    double width() const { return (high - low) / static_cast<double>(kBins); }
+    double centre(std::size_t bin) const { return low + (static_cast<double>(bin) + 0.5) * width(); }
+
+    void widen(std::span<const float> values) {
+        const auto [least, most] = std::ranges::minmax(values);
+        low = std::min<double>(low, least);
+        high = std::max<double>(high, most);
+    }
+    void count(std::span<const float> values) {
+        bins.resize(kBins);
+        const double factor = high > low ? 1 / width() : 0;
+        for (const float value : values)
+            ++bins[std::min(static_cast<std::size_t>((value - low) * factor), kBins - 1)];
+    }
+};
+
+/// The limits of the values that get different numbers.
+struct Limits {
+    double low = 0;
+    double high = 0;
+
+    EightBits bits() const {
+        const double range = high - low;
+        if (!(range > 0)) return {};
+        return {range / kNumbers,
+                static_cast<std::int64_t>(std::clamp(std::round(-low / range * kNumbers), 0.0, kNumbers))};
+    }
+};
+
+Limits extremes(const Spread& spread) {
+    return {spread.low, spread.high};
+}
+
+/// Leaves out a ten-thousandth of the values at each end that is not 0.
+Limits percentiles(const Spread& spread) {
+    constexpr double kShare = 1e-4;
+    double all = 0;
+    for (const std::uint64_t count : spread.bins)
+        all += static_cast<double>(count);
+    std::size_t first = 0;
+    std::size_t last = spread.bins.size() - 1;
+    for (double left = all * kShare; first < last && left >= static_cast<double>(spread.bins[first]); ++first)
+        left -= static_cast<double>(spread.bins[first]);
+    for (double left = all * kShare; last > first && left >= static_cast<double>(spread.bins[last]); --last)
+        left -= static_cast<double>(spread.bins[last]);
+    return {spread.low < 0 ? std::min(0.0, spread.centre(first)) : 0, std::max(0.0, spread.centre(last))};
+}
+
+/// The sum of the squared differences between values and their numbers: within the limits that of a rounding, outside
+/// of them the distance.
+double squared_error(const Spread& spread, const Limits& limits) {
+    const double step = (limits.high - limits.low) / kNumbers;
+    double sum = 0;
+    for (std::size_t bin = 0; bin < spread.bins.size(); ++bin) {
+        const double value = spread.centre(bin);
+        const double outside = value - std::clamp(value, limits.low, limits.high);
+        sum += static_cast<double>(spread.bins[bin]) * (outside * outside + step * step / 12);
+    }
+    return sum;
+}
+
+Limits least_squares(const Spread& spread) {
+    constexpr int kTries = 40;
+    Limits best = extremes(spread);
+    double least = squared_error(spread, best);
+    for (int i = 1; i < kTries; ++i) {
+        const double share = 1 - static_cast<double>(i) / kTries;
+        const Limits limits{spread.low * share, spread.high * share};
+        const double error = squared_error(spread, limits);
+        if (error < least) {
+            least = error;
+            best = limits;
+        }
+    }
+    return best;
+}
+
+struct Method {
+    const char* name;
+    Limits (*limits)(const Spread&);
+};
+constexpr Method kMethods[] = {
+    {"extremes", extremes}, {"percentiles", percentiles}, {"least squared error", least_squares}};
+
+/// A network's answers to samples.
+struct Answers {
+    std::vector<float> logits;  // [N,C]
+    std::vector<std::int32_t> labels;
+    std::size_t classes = 0;
+
+    std::size_t samples() const { return labels.size(); }
+    std::span<const float> of(std::size_t sample) const { return std::span(logits).subspan(sample * classes, classes); }
+    std::int64_t correct() const {
+        std::int64_t count = 0;
+        for (std::size_t i = 0; i < samples(); ++i)
+            count += std::ranges::max_element(of(i)) - of(i).begin() == labels[i] ? 1 : 0;
+        return count;
+    }
+};
+
+std::vector<double> probabilities(std::span<const float> logits) {
+    const double most = *std::ranges::max_element(logits);
+    std::vector<double> result;
+    double sum = 0;
+    for (const float logit : logits) {
+        result.push_back(std::exp(logit - most));
+        sum += result.back();
+    }
+    for (double& probability : result)
+        probability /= sum;
+    return result;
+}
+
+/// Mean divergence (Kullback and Leibler 1951) of the second network's probabilities from the first one's.
+double divergence(const Answers& wide, const Answers& narrow) {
+    double sum = 0;
+    for (std::size_t i = 0; i < wide.samples(); ++i) {
+        const std::vector<double> p = probabilities(wide.of(i));
+        const std::vector<double> q = probabilities(narrow.of(i));
+        for (std::size_t c = 0; c < p.size(); ++c) {
+            if (p[c] > 0) sum += p[c] * std::log(p[c] / std::max(q[c], 1e-30));
+        }
+    }
+    return sum / static_cast<double>(std::max<std::size_t>(wide.samples(), 1));
+}
+
+class Quantiser {
+public:
+    Quantiser(const Task& task, const backend::Backend& backend, const options::ParseResult& arguments,
+              const QuantiseSettings& how, const Host& host, metrics::Observers& observers)
+        : task_(task),
+          classifier_(*task.classifier()),
+          backend_(backend),
+          settings_(arguments.settings),
+          seed_(static_cast<std::uint64_t>(settings_.device.seed.value_or(0))),
+          how_(how),
+          host_(host),
+          observers_(observers),
+          training_(classifier_.in_order(data::Split::train, /*augmented=*/false)) {}
+
+    EightBitPlan plan() {
+        const Sweep sweep(*training_, backend_, settings_, host_, how_.samples);
+        const graph::Graph wide = graph_for(sweep);
+        convolutions_ = graph::eight_bit_convolutions(wide);
+        if (convolutions_.empty()) {
+            throw Error(ErrorKind::unsupported,
+                        "this network has no convolution that can be computed in 8 bits: they are those that are "
+                        "followed by batch norms, or have a bias");
+        }
+        const std::map<std::string, Spread> spreads = measure(sweep, wide);
+        const Answers answers = ask(sweep, wide);
+        EightBitPlan best;
+        double least = std::numeric_limits<double>::infinity();
+        std::string chosen;
+        for (const Method& method : kMethods) {
+            EightBitPlan plan;
+            for (const auto& [name, spread] : spreads)
+                plan.bits[name] = method.limits(spread).bits();
+            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, plan)));
+            observers_.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
+            if (found >= least) continue;
+            least = found;
+            best = std::move(plan);
+            chosen = method.name;
+        }
+        observers_.line("Ranges by " + chosen + " are taken");
+        return least > kMostDivergence ? with_wide(best, least) : best;
+    }
+
+    /// Throws Error(diverged) if the network in 8 bits is worse by more than is wanted.
+    void judge(const EightBitPlan& plan) {
+        const auto samples = classifier_.in_order(data::Split::validation, /*augmented=*/false);
+        const Sweep sweep(*samples, backend_, settings_, host_, 0);
+        const graph::Graph wide = graph_for(sweep);
+        const Answers before = ask(sweep, wide);
+        const Answers after = ask(sweep, graph::in_eight_bits(wide, plan));
+        if (before.samples() == 0)
+            throw Error(ErrorKind::data, "no labelled samples to validate the network in 8 bits with");
+        const auto count = static_cast<double>(before.samples());
+        const double lost = 100 * static_cast<double>(before.correct() - after.correct()) / count;
+        const double most = std::max(how_.most_loss, 100 * kFewestSamples / count);
+        const std::string text =
+            formatted("%.2f %% of %s validation ", 100 * static_cast<double>(after.correct()) / count,
+                      std::to_string(before.samples()).c_str()) +
+            task_.columns().unit.many +
+            formatted(" are right, %.2f %% before", 100 * static_cast<double>(before.correct()) / count);
+        if (lost > most) {
+            throw Error(ErrorKind::diverged, "in 8 bits, " + text + formatted(": more than %.2f points worse; ", most) +
+                                                 "nothing is written; --most-loss accepts more, --samples measures "
+                                                 "more samples");
+        }
+        observers_.on(metrics::Result{"In 8 bits, " + text});
+    }
+
+    std::size_t convolutions() const { return convolutions_.size(); }
+
+private:
+    static constexpr double kMostDivergence = 0.01;
+    static constexpr double kFewestSamples = 2;  // by which accuracies differ by chance
+
+    graph::Graph graph_for(const Sweep& sweep) const {
+        return graph::with_folded_norms(task_.graph(GraphUse::classes, sweep.fields()));
+    }
+
+    void run(const Sweep& sweep, const graph::Graph& graph,
+             const std::function<bool(const BatchCopy&, const backend::Executable&)>& add) {
+        sweep.run(graph, seed_, how_.checkpoint, kLogits, task_.columns().unit, observers_, add);
+    }
+
+    /// The values of convolutions, over the samples.
+    std::map<std::string, Spread> measure(const Sweep& sweep, graph::Graph graph) {
+        std::vector<std::string> names;
+        for (const graph::ValueId value : graph::eight_bit_values(graph)) {
+            names.push_back(graph.value(value).name);
+            graph.mark_output("range/" + names.back(), value);
+        }
+        std::map<std::string, Spread> spreads;
+        const auto each = [&](void (Spread::*take)(std::span<const float>)) {
+            run(sweep, graph, [&](const BatchCopy&, const backend::Executable& outputs) {
+                for (const std::string& name : names) {
+                    const HostTensor values = outputs.output("range/" + name).cast(DType::f32);
+                    (spreads[name].*take)(values.as<float>());
+                }
+                return true;
+            });
+        };
+        each(&Spread::widen);
+        each(&Spread::count);
+        return spreads;
+    }
+
+    Answers ask(const Sweep& sweep, const graph::Graph& graph) {
+        const std::string label_field(classifier_.label_field());
+        Answers answers;
+        run(sweep, graph, [&](const BatchCopy& batch, const backend::Executable& outputs) {
+            const HostTensor logits = outputs.output(kLogits).cast(DType::f32);
+            answers.classes = static_cast<std::size_t>(logits.shape().at(1));
+            for (std::int64_t row = 0; row < logits.shape()[0]; ++row) {
+                const std::int32_t label = batch.of<std::int32_t>(row, label_field)[0];
+                const bool counts = batch.first_sample() + row < sweep.samples().count();
+                if (!counts || label < 0 || label >= logits.shape()[1]) continue;
+                const auto own =
+                    logits.as<float>().subspan(static_cast<std::size_t>(row) * answers.classes, answers.classes);
+                answers.logits.insert(answers.logits.end(), own.begin(), own.end());
+                answers.labels.push_back(label);
+            }
+            return true;
+        });
+        return answers;
+    }
+
+    /// Leaves the convolutions that change the answers most in their floating type, as few as suffice: 1, 2, 4 ...
+    EightBitPlan with_wide(EightBitPlan plan, double all) {
+        constexpr std::int64_t kFew = 64;  // samples, on which each convolution alone is tried
+        const Sweep sweep(*training_, backend_, settings_, host_, kFew);
+        const graph::Graph wide = graph_for(sweep);
+        const Answers answers = ask(sweep, wide);
+        std::vector<std::pair<double, std::string>> costs;
+        for (const std::string& name : convolutions_) {
+            EightBitPlan alone = plan;
+            alone.wide.insert(convolutions_.begin(), convolutions_.end());
+            alone.wide.erase(name);
+            costs.emplace_back(divergence(answers, ask(sweep, graph::in_eight_bits(wide, alone))), name);
+        }
+        std::ranges::sort(costs, std::greater<>());
+        const Sweep whole(*training_, backend_, settings_, host_, how_.samples);
+        const graph::Graph whole_wide = graph_for(whole);
+        const Answers whole_answers = ask(whole, whole_wide);
+        double found = all;
+        for (std::size_t count = 1; found > kMostDivergence && count < costs.size(); count *= 2) {
+            for (std::size_t i = 0; i < count; ++i)
+                plan.wide.insert(costs[i].second);
+            found = divergence(whole_answers, ask(whole, graph::in_eight_bits(whole_wide, plan)));
+            observers_.line(counted(static_cast<std::int64_t>(plan.wide.size()), "convolution") + " of " +
+                            std::to_string(costs.size()) + " in more bits" + formatted(": divergence %.4g", found));
+        }
+        return plan;
+    }
+
+    const Task& task_;
+    const Classifier& classifier_;
+    const backend::Backend& backend_;
+    const options::Settings& settings_;
+    std::uint64_t seed_;
+    const QuantiseSettings& how_;
+    const Host& host_;
+    metrics::Observers& observers_;
+    std::unique_ptr<Samples> training_;
+    std::vector<std::string> convolutions_;
+};
+
+std::string text_of(const EightBitPlan& plan) {
+    json bits = json::object();
+    for (const auto& [name, own] : plan.bits)
+        bits[name] = {own.scale, own.zero};
+    return json{{"bits", std::move(bits)}, {"wide", plan.wide}}.dump();
+}
+
+}  // namespace
+
+std::optional<EightBitPlan> eight_bit_plan(const FileSystem& files, const std::string& restore_path) {
+    std::string checkpoint;
+    try {
+        checkpoint = weights::best_or_latest(files, "--restore-path", restore_path).path;
+    } catch (const Error&) {
+        return std::nullopt;  // whoever reads the weights reports it
+    }
+    const std::map<std::string, std::string> metadata = weights::metadata_of(files, checkpoint);
+    const auto found = metadata.find(kEightBitsKey);
+    if (found == metadata.end()) return std::nullopt;
+    try {
+        const json document = json::parse(found->second);
+        EightBitPlan plan;
+        for (const auto& [name, bits] : document.at("bits").items())
+            plan.bits[name] = {bits.at(0).get<double>(), bits.at(1).get<std::int64_t>()};
+        plan.wide = document.at("wide").get<std::set<std::string>>();
+        return plan;
+    } catch (const json::exception&) {
+        throw Error(ErrorKind::data,
+                    checkpoint + ": its description of 8 bits is damaged; make it again with quantise");
+    }
+}
+
+void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& how, const Host& host,
+              metrics::Observers& observers) {
+    if (eight_bit_plan(*host.files, how.checkpoint))
+        throw Error(ErrorKind::usage,
+                    how.checkpoint + " computes in 8 bits already; give the checkpoint that it was made from");
+    const auto backend = make_backend(arguments.settings.run.backend);
+    const std::unique_ptr<Task> task =
+        row.make(arguments, *backend, static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0)));
+    if (task->classifier() == nullptr) {
+        throw Error(ErrorKind::unsupported,
+                    "quantise compares answers of one class a sample, which this network does not give");
+    }
+    Quantiser quantiser(*task, *backend, arguments, how, host, observers);
+    const EightBitPlan plan = quantiser.plan();
+    quantiser.judge(plan);
+    weights::Checkpoint checkpoint =
+        weights::load(*host.files, how.checkpoint, weights::edited_if(arguments.settings.checkpoint.trust_edited));
+    checkpoint.metadata[kEightBitsKey] = text_of(plan);
+    weights::save(*host.files, how.output, checkpoint);
+    observers.line("Saved " + how.output + ": " + std::to_string(quantiser.convolutions() - plan.wide.size()) + " of " +
+                   counted(static_cast<std::int64_t>(quantiser.convolutions()), "convolution") + " in 8 bits");
+}
+
+}  // namespace cnntrain::run

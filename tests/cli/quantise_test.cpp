@@ -1,0 +1,116 @@
+// `cnntrain quantise` and what reads its checkpoints.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+#include <string>
+
+#include "cli/shell.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "support/matchers.h"
+#include "support/suite_folder.h"
+
+namespace cnntrain::cli {
+namespace {
+
+/// Images in the form of CIFAR-10, and a ResNet-8 that has seen them for two epochs.
+class Quantise : public test::SuiteFolder<Quantise> {
+public:
+    static void prepare() {
+        ASSERT_EQ(run("dataset cifar --output-dir " + at("data")).exit_code, 0);
+        const Outcome outcome = run(training("--batch-norm --epochs 2 --logs-path " + at("run")));
+        ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+        const Outcome made = run("quantise " + at("run"));
+        ASSERT_EQ(made.exit_code, 0) << made.text;
+        EXPECT_THAT(made.text, HasSubstr("7 of 7 convolutions in 8 bits"));
+    }
+
+protected:
+    static std::string training(const std::string& options) {
+        return "train --dataset cifar-10 --data-dir " + at("data") +
+               " --model-size 8 --micro-batch-size 32 --no-validation --threads 1 --seed 1 " + options;
+    }
+    static std::string at(const std::string& name) { return *folder_ / name; }
+    static std::string narrow() { return weights::best_or_latest(posix_files(), "", at("run/8bit")).path; }
+    static std::string wide() { return weights::best_or_latest(posix_files(), "", at("run")).path; }
+
+    /// The top-1 accuracy of a validation.
+    static double accuracy(const std::string& options) {
+        const Outcome outcome = run("validation --no-logs --restore-path " + options);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        std::smatch found;
+        return std::regex_search(outcome.text, found, std::regex("top-1 accuracy: +([0-9.]+)")) ? std::stod(found[1])
+                                                                                                : -1;
+    }
+};
+
+TEST_F(Quantise, TheCopyAnswersAlmostAlikeOnEveryBackend) {
+    const double before = accuracy(wide());
+    const double on_cpu = accuracy(narrow());
+    EXPECT_GT(before, 15);
+    EXPECT_LT(std::abs(before - on_cpu), 2);
+    EXPECT_LT(std::abs(on_cpu - accuracy(narrow() + " --backend ref --micro-batch-size 8")), 1);
+    EXPECT_EQ(accuracy(at("run/8bit")), on_cpu) << "the folder names its checkpoint";
+    EXPECT_EQ(run("inference --restore-path " + narrow() + " --predictions " + at("p.csv")).exit_code, 0);
+    expect_error("validation --no-logs --backend ipu --restore-path " + narrow(), ErrorKind::unsupported,
+                 {"quantised_conv2d"});
+}
+
+TEST_F(Quantise, TheCopyHasTheSameWeightsAndSaysHowToCompute) {
+    const weights::Checkpoint one = weights::load(posix_files(), wide());
+    const weights::Checkpoint other = weights::load(posix_files(), narrow());
+    EXPECT_EQ(one.iteration, other.iteration);
+    ASSERT_EQ(one.tensors.size(), other.tensors.size());
+    for (const auto& [name, tensor] : one.tensors)
+        EXPECT_TRUE(std::ranges::equal(tensor.bytes(), other.tensors.at(name).bytes())) << name;
+    EXPECT_FALSE(run::eight_bit_plan(posix_files(), wide()));
+    const auto plan = run::eight_bit_plan(posix_files(), narrow());
+    ASSERT_TRUE(plan);
+    EXPECT_THAT(plan->wide, IsEmpty());
+    for (const auto& [name, bits] : plan->bits)
+        EXPECT_GT(bits.scale, 0) << name;
+}
+
+TEST_F(Quantise, ValidationOfARunLeavesTheCopyOut) {
+    const std::string copy = at("run/narrow.safetensors");
+    ASSERT_EQ(run("quantise " + at("run") + " --samples 16 --output " + copy).exit_code, 0);
+    const Outcome outcome = run("validation --no-logs --restore-path " + at("run"));
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.text, HasSubstr("narrow.safetensors is left out"));
+    EXPECT_THAT(outcome.text, Not(HasSubstr("[narrow]")));
+    EXPECT_GT(accuracy(copy), 15);
+    posix_files().remove(copy);
+}
+
+TEST_F(Quantise, ReplacesItsOwnFilesAlone) {
+    EXPECT_EQ(run("quantise " + at("run") + " --samples 16").exit_code, 0);
+    const std::string notes = at("notes.safetensors");
+    write_text(posix_files(), notes, "mine");
+    expect_error("quantise " + at("run") + " --output " + notes, ErrorKind::usage,
+                 {"notes.safetensors", "--overwrite"});
+    EXPECT_EQ(read_text(posix_files(), notes), "mine");
+    expect_error("quantise " + wide() + " --overwrite --output " + wide(), ErrorKind::usage, {"--output"});
+    expect_error("quantise " + at("run") + " --output " + at("run/ckpt-99"), ErrorKind::usage, {"ckpt-99"});
+}
+
+TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
+    expect_error("quantise", ErrorKind::usage, {"RUN"});
+    expect_error("quantise " + at("nowhere"), ErrorKind::usage, {"nowhere"});
+    expect_error("quantise " + narrow(), ErrorKind::usage, {"8 bits already"});
+    expect_error("quantise " + at("run") + " --samples 0", ErrorKind::usage, {"--samples"});
+    expect_error("quantise " + at("run") + " --most-loss x", ErrorKind::usage, {"--most-loss"});
+    expect_error("quantise " + at("run") + " --nonsense", ErrorKind::usage, {"--nonsense"});
+    ASSERT_EQ(run(training("--group-norm --iterations 1 --logs-path " + at("group"))).exit_code, 0);
+    expect_error("quantise " + at("group"), ErrorKind::unsupported, {"batch norm"});
+    weights::Checkpoint damaged = weights::load(posix_files(), narrow());
+    damaged.metadata["eight_bits"] = "{";
+    weights::save(posix_files(), at("damaged.safetensors"), damaged);
+    expect_error("validation --no-logs --data-dir " + at("data") + " --restore-path " + at("damaged.safetensors"),
+                 ErrorKind::data, {"damaged"});
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
