@@ -2,7 +2,7 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
 
   $ . "$TESTDIR/setup.sh"
   $ cnntrain trian
-  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ cnntrain train --model-sise 18 --dry-run
   error: unknown option --model-sise; did you mean --model-size?

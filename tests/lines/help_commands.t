@@ -18,6 +18,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    quantise       compute convolutions in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -34,8 +35,8 @@ What each command's short help prints.
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
   weights, validation, resuming, pretraining, text-classification, question-answering, labels,
-  features, precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu,
-  dry-run, profile, limits, differences.
+  features, precision, eight-bits, reproducibility, pipelines, processes, launching, recipe,
+  exit-codes, ipu, dry-run, profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --help
   usage: cnntrain <command> [options]
@@ -54,6 +55,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    quantise       compute convolutions in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -70,8 +72,8 @@ What each command's short help prints.
   cnntrain <command> --help lists a command's main options, --help-all all of them.
   cnntrain help TOPIC explains: data-folders, preparation, run-folders, screen, checkpoints, exports,
   weights, validation, resuming, pretraining, text-classification, question-answering, labels,
-  features, precision, reproducibility, pipelines, processes, launching, recipe, exit-codes, ipu,
-  dry-run, profile, limits, differences.
+  features, precision, eight-bits, reproducibility, pipelines, processes, launching, recipe,
+  exit-codes, ipu, dry-run, profile, limits, differences.
   cnntrain --version --verbose describes this machine and its fastest arithmetic.
   $ cnntrain --version
   cnntrain VERSION
@@ -505,6 +507,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    quantise       compute convolutions in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -529,6 +532,7 @@ What each command's short help prints.
     labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
+    eight-bits     quantise: convolutions in 8 bits, how they are chosen and judged
     reproducibility when two runs give the same results
     pipelines      stages, lanes, replicas in one process
     processes      training in several processes: results, gradients, faults

@@ -18,6 +18,7 @@ Each topic of help, and what is not one.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
+    quantise       compute convolutions in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -42,6 +43,7 @@ Each topic of help, and what is not one.
     labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
+    eight-bits     quantise: convolutions in 8 bits, how they are chosen and judged
     reproducibility when two runs give the same results
     pipelines      stages, lanes, replicas in one process
     processes      training in several processes: results, gradients, faults
@@ -617,7 +619,8 @@ Each topic of help, and what is not one.
   ckpt-best carries a threshold for each label: the probability with the best F1 in its validation,
   unless 0.5 is as good. inference predicts the labels that reach theirs; with other checkpoints,
   those that reach 0.5. Predictions of photos have the probability of each label, too; a photo that
-  cannot be read has none. `convert --to onnx --probabilities` adds an output with the sigmoid.
+  cannot be read has none. The page of `cnntrain report` shows the photos whose labels are most wrong:
+  "cat, taken for no cat". `convert --to onnx --probabilities` adds an output with the sigmoid.
   
   --head-only and --head-first solve a logistic regression for each label. Mixing, label smoothing, a
   teacher, features, maps and temperatures are for one class a sample.
@@ -1049,5 +1052,5 @@ Each topic of help, and what is not one.
   Other programs' --learning-rate: --abs-learning-rate
   Other programs' --learning-rate: --base-learning-rate
   $ cnntrain help nothing-like-that
-  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification question-answering labels features precision reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
+  error: no help on 'nothing-like-that'. Topics: data-folders preparation run-folders screen checkpoints exports weights validation resuming pretraining text-classification question-answering labels features precision eight-bits reproducibility pipelines processes launching recipe exit-codes ipu dry-run profile limits differences
   [2]

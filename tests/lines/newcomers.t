@@ -32,19 +32,19 @@ Asking for help.
 Commands of other programs.
 
   $ answer trian
-  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'trian'; did you mean 'train'? Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer status
-  error: unknown command 'status'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'status'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer log
-  error: unknown command 'log'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'log'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer init
-  error: unknown command 'init'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'init'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer run train.py
-  error: unknown command 'run'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'run'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer models
   [info] models is read as weights
@@ -127,31 +127,31 @@ Training.
   error: '--list-models' is not a command, with which each line begins: cnntrain train --list-models ...; see cnntrain help
   [2]
   $ answer diff RUN1 RUN2
-  error: unknown command 'diff'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'diff'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer plot RUN
-  error: unknown command 'plot'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'plot'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer ls
-  error: unknown command 'ls'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'ls'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer config
-  error: unknown command 'config'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'config'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer inspect photos
-  error: unknown command 'inspect'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'inspect'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer completion bash
-  error: unknown command 'completion'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'completion'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer man
-  error: unknown command 'man'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'man'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer checks
-  error: unknown command 'checks'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'checks'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer lr-find
-  error: unknown command 'lr-find'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert weights report profile plan
+  error: unknown command 'lr-find'. Commands: demo train validation restore inference pretrain average analyse dataset benchmark poprun convert quantise weights report profile plan
   [2]
   $ answer train --aa rand-m9-mstd0.5 --dataset cifar-10 --generated-data --dry-run
   error: unknown option --aa; see --help
