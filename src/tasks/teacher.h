@@ -36,8 +36,8 @@ options::ParseResult teacher_arguments(const options::ParseResult& student, cons
 void check_teacher_classes(const std::string& path, std::int64_t theirs, const std::vector<std::string>& their_names,
                            std::int64_t own, const std::vector<std::string>& own_names);
 
-/// Adds the field nn::kTeacherLogits to the samples' batches: the teacher's logits of them, which it sees as the student
-/// does, with augmentation. `backend` must outlive the result.
+/// Adds the field nn::kTeacherLogits to the samples' batches: the teacher's logits of them, which it sees as the
+/// student does, with augmentation. `backend` must outlive the result.
 std::unique_ptr<data::Samples> taught(std::unique_ptr<data::Samples> samples, Teacher teacher,
                                       const options::Settings& student, const backend::Backend& backend);
 

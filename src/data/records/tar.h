@@ -21,8 +21,8 @@ struct TarMember {
 bool is_named_as_tar(std::string_view path);
 
 /// The regular files in an archive (POSIX.1-1988 ustar, POSIX.1-2001 pax, GNU and V7), in its order; of a name that
-/// comes again, the last one. Links, devices and sparse files are skipped. Error(data) names the archive and the byte of
-/// a damaged header, of a file that ends beyond the archive, or of a name that leads out of it.
+/// comes again, the last one. Links, devices and sparse files are skipped. Error(data) names the archive and the byte
+/// of a damaged header, of a file that ends beyond the archive, or of a name that leads out of it.
 std::vector<TarMember> tar_members(const InputFile& archive);
 
 /// Opens a file of the real file system, or a member of an archive there. An archive's members are found once and kept;

@@ -313,6 +313,7 @@ PhotoSet find_photos(const InputSettings& settings) {
     for (const ListedPhoto& photo : listing.photos)
         set.splits[static_cast<std::size_t>(*photo.split)].add(photo.path, labels[photo.class_number], photo.bytes);
     set.median_side = median_side(listing.photos);
+    set.of_network = !settings.known_classes.empty();
     set.places = std::move(listing.places);
     set.top = std::move(listing.top);
     set.classes = std::move(listing.classes);
@@ -407,7 +408,7 @@ std::vector<std::size_t> of_equal_size(const std::vector<std::uint64_t>& bytes, 
 void check_training_photos(const PhotoSet& photos) {
     const std::vector<std::int64_t> counts = photos.counts(Split::train);
     const auto found = std::ranges::find(counts, 0);
-    if (found == counts.end()) return;
+    if (found == counts.end() || (photos.of_network && photos.of(Split::train).size() > 0)) return;
     const std::string& name = photos.classes[static_cast<std::size_t>(found - counts.begin())];
     UnusedFiles inside;
     for (const UnusedFile& file : photos.unused) {
@@ -427,9 +428,9 @@ void check_validation_photos(const PhotoSet& photos) {
 
 std::vector<std::string> suspicions(const PhotoSet& photos) {
     std::vector<std::string> texts;
-    add_unvalidated(photos, texts);
+    if (!photos.of_network) add_unvalidated(photos, texts);
     add_alike(photos, texts);
-    add_unequal(photos, texts);
+    if (!photos.of_network) add_unequal(photos, texts);
     return texts;
 }
 

@@ -132,6 +132,7 @@ struct PhotoSet {
     UnusedFiles unused;
     std::vector<std::string> notices;  // how the photos were divided
     std::int64_t median_side = 0;      // pixels of the shorter side; 0: unknown
+    bool of_network = false;           // the classes are a trained network's, of some of which there are photos
 
     const PhotoList& of(Split split) const { return splits[static_cast<std::size_t>(split)]; }
     const std::string& place(Split split) const { return places[static_cast<std::size_t>(split)]; }
