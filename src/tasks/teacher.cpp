@@ -85,7 +85,10 @@ public:
         }
         return result;
     }
+    /// Nothing more is kept beyond a limit of memory.
     void add(const data::Batch& batch, const HostTensor& answers) {
+        constexpr std::size_t kMostFloats = std::size_t{1} << 28;
+        if (answers_.size() * width_ >= kMostFloats) return;
         const std::span<const float> values = answers.as<float>();
         const std::size_t rows = values.size() / width_;
         for (std::size_t row = 0; row < rows; ++row) {

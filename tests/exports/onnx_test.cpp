@@ -118,6 +118,8 @@ TEST_P(EveryNetwork, InEightBitsAFileAnswersAlmostAsTheNetwork) {
     const OnnxModel model = to_onnx(network.part(), {});
     EXPECT_THAT(operators(model), Contains("QuantizeLinear"));
     EXPECT_THAT(operators(model), Contains("DequantizeLinear"));
+    EXPECT_TRUE(std::ranges::any_of(model.tensors,
+                                    [](const OnnxTensor& tensor) { return tensor.tensor.dtype() == DType::i8; }));
     EXPECT_LT(apart(model, network.samples), 0.1);
     EXPECT_EQ(kind_of([&] { to_onnx(network.part(), {.weights = OnnxWeights::f16}); }), ErrorKind::unsupported);
 }

@@ -2,7 +2,8 @@
 
 Every network is trained for a few updates and exported to ONNX. ONNX Runtime (float32 only: it has no 16-bit
 convolutions for x86) and OpenVINO read the file; PyTorch runs torchvision's network with random weights, eager and
-compiled. Each turn is a process of its own that answers one request of a batch at a time, with all threads.
+compiled. In 8 bits, the engines read the file that cnntrain has exported from its own choice of ranges. Each turn is
+a process of its own that answers one request of a batch at a time, with all threads.
 Answers are logits less their mean; their differences from ONNX Runtime's are shares of the spread. Engines that are not
 installed are left out.
 """
@@ -32,13 +33,13 @@ MODELS = {  # options of the network, and the size of its images
     "efficientnet-v2-s": ("--model efficientnet --model-size V2-S --network-form large", 384),
 }
 PHOTOS = 64
-ALLOWED = {32: 1e-3, 16: 0.15}
+ALLOWED = {32: 1e-3, 16: 0.15, 8: 1}
 
 
 def add_options(parser):
     parser.add_argument("--models", nargs="+", default=["resnet50", "efficientnet-b0"], choices=MODELS)
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 64], metavar="N", help=f"up to {PHOTOS}")
-    parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16])
+    parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16, 8])
     parser.add_argument("--seconds", type=float, default=1, help="about the length of a turn")
     parser.add_argument("--compile", action="store_true", help="try torch.compile, too, which is slow to start")
 
@@ -58,7 +59,7 @@ def load_openvino(model, shape, bits, threads):
     network = core.read_model(model)
     network.reshape(list(shape))
     request = core.compile_model(network, "CPU", {
-        "INFERENCE_PRECISION_HINT": "bf16" if bits == 16 else "f32", "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32" if bits == 32 else "bf16", "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_NUM_THREADS": threads}).create_infer_request()
     return lambda images: request.infer([images])["logits"]
 
@@ -78,8 +79,8 @@ def load_torch(model, bits, threads, compiled):
 
 
 PEERS = {  # package, loader of a function from images to logits, bits
-    "ONNX Runtime": ("onnxruntime", load_onnx_runtime, [32]),
-    "OpenVINO": ("openvino", load_openvino, [32, 16]),
+    "ONNX Runtime": ("onnxruntime", load_onnx_runtime, [32, 8]),
+    "OpenVINO": ("openvino", load_openvino, [32, 16, 8]),
     "PyTorch": ("torchvision", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),
     "compiled": ("torchvision", lambda model, _, bits, threads: load_torch(model, bits, threads, True), [32, 16]),
 }
@@ -103,12 +104,24 @@ class Own:
                     if entry.key in ("preprocessing", "classes")}
         self.how, self.classes = metadata["preprocessing"], metadata["classes"]
 
+    def weights(self, bits):
+        """The run, and its ONNX file."""
+        if bits != 8:
+            return self.run, self.onnx
+        narrow, onnx_file = self.run / "8bit", self.onnx.with_suffix(".8bit.onnx")
+        if not onnx_file.exists():
+            run_program([self.args.cnntrain, "quantise", self.run, "--most-loss", 100])
+            run_program([self.args.cnntrain, "convert", narrow, onnx_file, "--to", "onnx"])
+        return narrow, onnx_file
+
     def options(self, bits, batch):
+        bits = max(bits, 16)  # of what is not computed in 8 bits
         return ["--precision", f"{bits}.{bits}", "--micro-batch-size", batch, "--threads", self.args.threads]
 
     def latency(self, bits, batch, requests):
         """Mean seconds of a request."""
-        text = run_program([self.args.cnntrain, "inference", "--restore-path", self.run, *self.options(bits, batch),
+        text = run_program([self.args.cnntrain, "inference", "--restore-path", self.weights(bits)[0],
+                            *self.options(bits, batch),
                             "--dataset", "imagenet", "--num-classes", len(self.classes), "--generated-data",
                             "--iterations", requests, "--no-logs", "--tmp-execs"])
         return float(re.search(r"latency avg: *([\d.]+) ms", text)[1]) / 1e3
@@ -117,12 +130,13 @@ class Own:
 def compare(args, model, own, bits, batch):
     """The row of a cell, and whether the answers agree."""
     def peer_turn(name):
-        words = {"name": name, "model": str(own.onnx), "bits": bits, "batch": batch, "threads": args.threads,
-                 "seconds": args.seconds}
+        words = {"name": name, "model": str(own.onnx), "file": str(own.weights(bits)[1]), "bits": bits,
+                 "batch": batch, "threads": args.threads, "seconds": args.seconds}
         rate, apart[name] = json.loads(run_program([sys.executable, __file__, json.dumps(words)]).splitlines()[-1])
         return rate
 
-    found = own_logits(args, own.run, args.work / "photos/validation", own.classes, own.options(bits, batch))
+    found = own_logits(args, own.weights(bits)[0], args.work / "photos/validation", own.classes,
+                       own.options(bits, batch))
     logits = np.stack([found[name] for name in sorted(found)])
     apart = {"cnntrain": apart_from(np.load(f"{own.onnx}.logits.npy"), logits)}
     requests = max(2, round(args.seconds / own.latency(bits, batch, 2)))
@@ -160,10 +174,10 @@ def run(args):
     return result()
 
 
-def peer(name, model, bits, batch, threads, seconds):
+def peer(name, model, file, bits, batch, threads, seconds):
     """Rate and difference of the answers of a peer, in a process of its own."""
     images = np.load(f"{model}.images.npy")[:batch]
-    answer = PEERS[name][1](model, images.shape, bits, threads)
+    answer = PEERS[name][1](file, images.shape, bits, threads)
     logits, count, start = answer(images), 0, time.perf_counter()
     while count < 2 or time.perf_counter() - start < seconds:
         answer(images)

@@ -318,6 +318,10 @@ const std::optional<graph::EightBitPlan>& ImageClassification::eight_bits() cons
                 "here, and its answers are those of the checkpoint that was quantised");
             eight_bits_->reset();
         }
+        if (*eight_bits_) {
+            const std::size_t wide = (*eight_bits_)->wide.size();
+            log::info("convolutions are computed in 8 bits" + (wide == 0 ? "" : ", but for " + std::to_string(wide)));
+        }
     }
     return *eight_bits_;
 }

@@ -329,8 +329,8 @@ void Constants::compute(graph::NodeId id) {
     }
     graph.def(node).evaluate(node.attrs, pointers, outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const bool is_integer = outputs[i].desc.dtype == DType::i32 || outputs[i].desc.dtype == DType::i64;
-        HostTensor tensor({is_integer ? outputs[i].desc.dtype : DType::f32, outputs[i].desc.shape});
+        const DType type = outputs[i].desc.dtype;
+        HostTensor tensor({is_float(type) ? DType::f32 : type, outputs[i].desc.shape});
         for (std::int64_t k = 0; k < tensor.elements(); ++k)
             tensor.set(k, outputs[i].values[static_cast<std::size_t>(k)]);
         values_.emplace(node.outputs[i], std::move(tensor));
