@@ -209,7 +209,7 @@ public:
         return least > kMostDivergence ? with_wide(best, least) : best;
     }
 
-    /// Throws Error(diverged) if the network in 8 bits is worse by more than is wanted.
+    /// Throws Error(unsupported) if the network in 8 bits is worse by more than is wanted.
     void judge(const EightBitPlan& plan) {
         const auto samples = classifier_.in_order(data::Split::validation, /*augmented=*/false);
         const Sweep sweep(*samples, backend_, settings_, host_, 0);
@@ -227,9 +227,10 @@ public:
             task_.columns().unit.many +
             formatted(" are right, %.2f %% before", 100 * static_cast<double>(before.correct()) / count);
         if (lost > most) {
-            throw Error(ErrorKind::diverged, "in 8 bits, " + text + formatted(": more than %.2f points worse; ", most) +
-                                                 "nothing is written; --most-loss accepts more, --samples measures "
-                                                 "more samples");
+            throw Error(ErrorKind::unsupported, "in 8 bits, " + text +
+                                                    formatted(": more than %.2f points worse; ", most) +
+                                                    "nothing is written; --most-loss accepts more, --samples measures "
+                                                    "more samples");
         }
         observers_.on(metrics::Result{"In 8 bits, " + text});
     }

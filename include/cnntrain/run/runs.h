@@ -149,8 +149,8 @@ struct QuantiseSettings {
 
 /// `quantise`: measures the ranges of the network's values on training samples, tries several choices of limits, leaves
 /// convolutions in their floating type if the answers change too much, and writes a copy of the checkpoint that says
-/// how to compute in 8 bits. `arguments`: of a validation of that checkpoint. Error(diverged) if the accuracy falls by
-/// more than is accepted, Error(unsupported) for networks without such convolutions or without classes.
+/// how to compute in 8 bits. `arguments`: of a validation of that checkpoint. Error(unsupported) if the accuracy falls
+/// by more than is accepted, and for networks without such convolutions or without classes.
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& settings,
               const Host& host, metrics::Observers& observers);
 
