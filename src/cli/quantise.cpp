@@ -25,7 +25,7 @@ bool is_of_validation(const std::string& word, bool follows) {
 
 std::string output_of(const Flags& flags, const std::string& checkpoint) {
     if (flags.given("--output")) {
-        const std::string path = flags.text("--output");
+        const std::string& path = flags.text("--output");
         return path.ends_with(weights::kCheckpointSuffix) ? path : path + std::string(weights::kCheckpointSuffix);
     }
     const std::filesystem::path path(checkpoint);

@@ -298,6 +298,7 @@ private:
         const Sweep sweep(*training_, backend_, settings_, host_, kFew);
         const graph::Graph wide = graph_for(sweep);
         const Answers answers = ask(sweep, wide);
+        observers_.line("Measuring what each of " + std::to_string(convolutions_.size()) + " convolutions changes");
         std::vector<std::pair<double, std::string>> costs;
         for (const std::string& name : convolutions_) {
             EightBitPlan alone = plan;
@@ -366,9 +367,10 @@ std::optional<EightBitPlan> eight_bit_plan(const FileSystem& files, const std::s
 
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& how, const Host& host,
               metrics::Observers& observers) {
-    if (eight_bit_plan(*host.files, how.checkpoint))
+    if (eight_bit_plan(*host.files, how.checkpoint)) {
         throw Error(ErrorKind::usage,
                     how.checkpoint + " computes in 8 bits already; give the checkpoint that it was made from");
+    }
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task =
         row.make(arguments, *backend, static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0)));

@@ -156,7 +156,6 @@ A run, and what may not be written over it.
    Name: RUN
   
   {...}
-  Compilation time: TIME.
   error: checkpoint 'run/ckpt-3.safetensors': it is cut short: its header needs 4920 bytes, the whole file has 3000 bytes; the file is damaged or not a checkpoint: use another one
   [3]
   $ cnntrain report run --output run/training.csv

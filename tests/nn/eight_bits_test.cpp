@@ -18,7 +18,6 @@ namespace {
 
 using graph::EightBitPlan;
 using graph::Graph;
-using graph::Node;
 using graph::OpKind;
 using graph::ValueId;
 
