@@ -35,10 +35,6 @@ std::string output_of(const Flags& flags, const std::string& checkpoint) {
 }
 
 int quantise(const Flags& flags, const options::ParseResult& arguments, const run::Host& host) {
-    if (host.communicator->size() > 1) {
-        throw Error(ErrorKind::usage, "cnntrain quantise runs in one process, and there are " +
-                                          std::to_string(host.communicator->size()) + "; leave out mpirun");
-    }
     run::QuantiseSettings settings;
     settings.checkpoint =
         weights::find_checkpoint(*host.files, "quantise", arguments.settings.main.restore_path.value_or("")).path;
