@@ -66,9 +66,10 @@ void quantise_rows(std::int64_t rows, std::int64_t outputs, const T* w, std::int
         scales[i % outputs] = std::max(scales[i % outputs], std::abs(float_of(w[i])));
     for (std::int64_t o = 0; o < outputs; ++o)
         scales[o] = scales[o] > 0 ? scales[o] / kMost : 1;
-    for (std::int64_t i = 0; i < rows * outputs; ++i)
+    for (std::int64_t i = 0; i < rows * outputs; ++i) {
         numbers[i] =
             static_cast<std::int8_t>(std::clamp(std::nearbyint(float_of(w[i]) / scales[i % outputs]), -kMost, kMost));
+    }
 }
 
 void lower_quantise_weight(const NodeContext& lower) {
