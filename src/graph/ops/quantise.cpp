@@ -8,7 +8,6 @@
 
 namespace cnntrain::ops {
 
-using graph::ConvAttrs;
 using graph::EightBits;
 using graph::QuantiseAttrs;
 using graph::QuantisedConvAttrs;

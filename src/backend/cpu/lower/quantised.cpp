@@ -9,7 +9,6 @@
 
 namespace cnntrain::cpu {
 
-using graph::ConvAttrs;
 using graph::EightBits;
 using graph::QuantiseAttrs;
 using graph::QuantisedConvAttrs;
