@@ -92,7 +92,7 @@ TEST(ImageFile, FormatsOfPhonesGiveTheirPixels) {
     }
 }
 
-/// Of boxes with sides up to 2^32 - 1, the one with the most pixels counts.
+/// The box with the most pixels counts, with sides up to 2^32 - 1.
 TEST(ImageFile, TheLargestSizeInAHeifFileCounts) {
     const auto box = [](const char* width, const char* height) {
         return std::string("ispe\0\0\0\0", 8) + width + height;

@@ -30,7 +30,7 @@ std::vector<std::string> names_in_archive(const std::string& bytes) {
     return names;
 }
 
-/// As GNU tar writes them.
+/// The archives are as GNU tar writes them.
 TEST(Tar, ReadsTheFilesOfEachFormat) {
     const test::TemporaryFolder folder;
     const std::string long_name = std::string(90, 'd') + "/" + std::string(95, 'n') + ".txt";

@@ -129,7 +129,7 @@ TEST_P(EightBits, ConvolutionsMayStayInFloats) {
     EXPECT_EQ(difference(logits(wide), logits(graph::in_eight_bits(wide, plan))), 0);
 }
 
-/// From the image on, a residual network goes back to floats for its average alone.
+/// A residual network goes back to floats for its average alone.
 TEST(EightBits, NumbersPassFromConvolutionToConvolution) {
     const Graph wide = evaluation(Family::resnet, "18");
     std::map<OpKind, int> counts = kinds(graph::in_eight_bits(wide, plan_of(wide)));

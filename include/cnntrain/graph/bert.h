@@ -186,7 +186,7 @@ struct BertClassificationRequest {
     double head_dropout = 0;               // dropout rate of the pooled output, in [0, 1)
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
     bool marks_logits = false;             // adds the output kLogits
-    // In training:
+    // The loss in training:
     std::vector<double> class_weights = {};  // of the loss, as of images' BuildRequest; empty: all 1
     double focus = 0;                        // of several labels: the exponent of the focal loss
     double teacher_temperature = 0;          // adds kTeacherLogits and kTeacherLoss, of single labels; 0: none

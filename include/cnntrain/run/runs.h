@@ -154,7 +154,7 @@ struct QuantiseSettings {
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& settings,
               const Host& host, metrics::Observers& observers);
 
-/// How the checkpoint that a restore path names says that its network computes in 8 bits; nothing for all others, and
+/// The plan in 8 bits that stands in the checkpoint of a restore path; nothing for checkpoints without one, and
 /// for a path that names none. Error(data) if that is damaged.
 std::optional<graph::EightBitPlan> eight_bit_plan(const FileSystem& files, const std::string& restore_path);
 

@@ -206,39 +206,22 @@ private:
     std::uint64_t bytes_;
 };
 
-/// The members of the archives that were opened, for all threads.
-class TarIndexes {
-public:
-    /// Nothing if the archive has no such member.
-    std::optional<TarMember> find(const InputFile& archive, std::string_view name) {
-        const std::shared_ptr<const Index> index = of(archive);
-        const auto found = std::ranges::lower_bound(index->members, name, {}, &TarMember::name);
-        if (found == index->members.end() || found->name != name) return std::nullopt;
-        return *found;
-    }
+using TarMembers = std::vector<TarMember>;
 
-private:
-    struct Index {
-        std::uint64_t bytes;
-        std::int64_t modified_ns;
-        std::vector<TarMember> members;  // sorted by name
-    };
-
-    std::shared_ptr<const Index> of(const InputFile& archive) {
-        const std::lock_guard lock(mutex_);
-        std::shared_ptr<const Index>& index = indexes_[archive.path()];
-        if (!index || index->bytes != archive.size_bytes() || index->modified_ns != archive.modified_ns()) {
-            std::vector<TarMember> members = tar_members(archive);
-            std::ranges::sort(members, {}, &TarMember::name);
-            index =
-                std::make_shared<const Index>(Index{archive.size_bytes(), archive.modified_ns(), std::move(members)});
-        }
-        return index;
-    }
-
-    std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<const Index>> indexes_;  // by the archive's path
+/// The members of an archive when it had this size and time. Threads that ask for one archive wait for the first.
+struct TarIndex {
+    std::mutex mutex;
+    std::uint64_t bytes = 0;
+    std::int64_t modified_ns = 0;
+    std::shared_ptr<const TarMembers> members;  // sorted by name
 };
+
+TarIndex& index_of(const std::string& archive) {
+    static std::mutex mutex;
+    static std::map<std::string, TarIndex> indexes;
+    const std::lock_guard lock(mutex);
+    return indexes[archive];
+}
 
 /// The length of the archive's path in a member's path; 0 for the path of another file.
 std::size_t archive_length(const std::string& path) {
@@ -259,6 +242,19 @@ std::vector<TarMember> tar_members(const InputFile& archive) {
     return TarReader(archive).members();
 }
 
+std::shared_ptr<const TarMembers> kept_tar_members(const InputFile& archive) {
+    TarIndex& index = index_of(archive.path());
+    const std::lock_guard lock(index.mutex);
+    if (!index.members || index.bytes != archive.size_bytes() || index.modified_ns != archive.modified_ns()) {
+        TarMembers members = tar_members(archive);
+        std::ranges::sort(members, {}, &TarMember::name);
+        index.members = std::make_shared<const TarMembers>(std::move(members));
+        index.bytes = archive.size_bytes();
+        index.modified_ns = archive.modified_ns();
+    }
+    return index.members;
+}
+
 bool exists_in_tar(const std::string& path) {
     if (archive_length(path) == 0) return exists(posix_files(), path);
     try {
@@ -269,12 +265,14 @@ bool exists_in_tar(const std::string& path) {
 }
 
 std::unique_ptr<InputFile> open_in_tar(const std::string& path) {
-    static TarIndexes indexes;
     const std::size_t length = archive_length(path);
     if (length == 0) return posix_files().open(path);
     std::unique_ptr<InputFile> archive = posix_files().open(path.substr(0, length));
-    const std::optional<TarMember> member = indexes.find(*archive, std::string_view(path).substr(length + 1));
-    if (!member) throw Error(ErrorKind::data, archive->path() + " holds no file " + path.substr(length + 1));
+    const std::string_view name = std::string_view(path).substr(length + 1);
+    const std::shared_ptr<const TarMembers> members = kept_tar_members(*archive);
+    const auto member = std::ranges::lower_bound(*members, name, {}, &TarMember::name);
+    if (member == members->end() || member->name != name)
+        throw Error(ErrorKind::data, archive->path() + " holds no file " + std::string(name));
     return std::make_unique<MemberFile>(std::move(archive), path, member->begin, member->bytes);
 }
 

@@ -25,8 +25,12 @@ bool is_named_as_tar(std::string_view path);
 /// of a damaged header, of a file that ends beyond the archive, or of a name that leads out of it.
 std::vector<TarMember> tar_members(const InputFile& archive);
 
-/// Opens a file of the real file system, or a member of an archive there. An archive's members are found once and kept;
-/// they are found again if its size or time changed. Error(data) like FileSystem::open().
+/// The same, sorted by name. The members of an archive are found once and kept for all threads; they are found again if
+/// its size or time changed.
+std::shared_ptr<const std::vector<TarMember>> kept_tar_members(const InputFile& archive);
+
+/// Opens a file of the real file system, or a member of an archive there, by kept_tar_members(). Error(data) like
+/// FileSystem::open().
 std::unique_ptr<InputFile> open_in_tar(const std::string& path);
 
 /// True for a file that open_in_tar() opens, and for a folder.

@@ -315,14 +315,9 @@ std::vector<std::string> texts_of(const TableRow& row) {
     return {row.cells.begin(), row.cells.end()};
 }
 
-enum class RowSplit { train, validation, test, none };
-
-RowSplit split_of(std::string_view cell, const std::string& path, std::int64_t line) {
-    const std::string text = in_lower_case(cell);
-    if (text.empty()) return RowSplit::none;
-    if (text == "train" || text == "training") return RowSplit::train;
-    if (text == "val" || text == "valid" || text == "validation") return RowSplit::validation;
-    if (text == "test" || text == "testing") return RowSplit::test;
+SplitWord split_of(std::string_view cell, const std::string& path, std::int64_t line) {
+    const SplitWord split = split_word(in_lower_case(cell));
+    if (split != SplitWord::none || cell.empty()) return split;
     fail_row(path, line, "expected the split train, val, valid, validation or test, got '" + std::string(cell) + "'");
 }
 
@@ -330,7 +325,7 @@ RowSplit split_of(std::string_view cell, const std::string& path, std::int64_t l
 struct Row {
     std::string file;
     std::string class_name;
-    RowSplit split;
+    SplitWord split;
     std::int64_t line;
 };
 
@@ -470,6 +465,12 @@ std::vector<std::size_t> number_classes(const std::vector<Row>& rows, const Tabl
 
 }  // namespace
 
+SplitWord split_word(std::string_view word) {
+    if (word == "train" || word == "training") return SplitWord::train;
+    if (word == "val" || word == "valid" || word == "validation") return SplitWord::validation;
+    return word == "test" || word == "testing" ? SplitWord::test : SplitWord::none;
+}
+
 bool names_class_column(std::string_view name) {
     return !name.empty() && std::ranges::find(kNames[class_column], name) != kNames[class_column].end();
 }
@@ -501,7 +502,7 @@ PhotoListing list_photo_table(const std::string& path, const TableLabels& labels
     }
     const std::vector<std::size_t> class_numbers = number_classes(rows, labels, listing);
 
-    const bool validates = std::ranges::any_of(rows, [](const Row& row) { return row.split == RowSplit::validation; });
+    const bool validates = std::ranges::any_of(rows, [](const Row& row) { return row.split == SplitWord::validation; });
     std::map<std::string, const Row*, std::less<>> seen;
     std::int64_t tests = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -518,15 +519,15 @@ PhotoListing list_photo_table(const std::string& path, const TableLabels& labels
                      "expected each file once, got " + file + " as in line " + std::to_string(first.line) +
                          ", with another class or split");
         }
-        if (row.split == RowSplit::test) {
+        if (row.split == SplitWord::test) {
             listing.unused.push_back({file, Unused::test_data});
             ++tests;
             continue;
         }
         std::optional<Split> split;
-        if (row.split == RowSplit::validation) split = Split::validation;
-        if (row.split == RowSplit::train && validates) split = Split::train;
-        if (row.split == RowSplit::none && validates)
+        if (row.split == SplitWord::validation) split = Split::validation;
+        if (row.split == SplitWord::train && validates) split = Split::train;
+        if (row.split == SplitWord::none && validates)
             fail_row(path, row.line, "expected a split, as other rows have: train, val, valid, validation or test");
         listing.holds_out = listing.holds_out || !split;
         listing.photos.push_back({file, class_numbers[i], split});

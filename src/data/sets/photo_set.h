@@ -93,6 +93,10 @@ PhotoListing list_photo_table(const std::string& path, const TableLabels& labels
 /// True for the name of a column, or a key, that holds a photo's class; in lower case.
 bool names_class_column(std::string_view name);
 
+enum class SplitWord : std::uint8_t { none, train, validation, test };
+/// The split that a word stands for, in lower case: train, training, val, valid, validation, test or testing.
+SplitWord split_word(std::string_view word);
+
 /// True for a tar archive, and for a folder that holds some.
 bool is_shards(const std::string& place);
 /// True if one of the archives is of validation, by its name.

@@ -21,32 +21,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class ShardSplit : std::uint8_t { none, train, validation, test };
-
-/// The split that a word in the name of a file or a folder stands for.
-ShardSplit split_of_word(std::string_view word) {
-    if (word == "train" || word == "training") return ShardSplit::train;
-    if (word == "val" || word == "valid" || word == "validation") return ShardSplit::validation;
-    return word == "test" ? ShardSplit::test : ShardSplit::none;
-}
-
 /// The split by the first word of a file's name that is one: validation for "photos-validation-03.tar".
-ShardSplit split_of_name(const std::string& name) {
+SplitWord split_of_name(const std::string& name) {
     std::string word;
     for (const char c : in_lower_case(name) + ".") {
         if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
             word += c;
             continue;
         }
-        if (const ShardSplit split = split_of_word(word); split != ShardSplit::none) return split;
+        if (const SplitWord split = split_word(word); split != SplitWord::none) return split;
         word.clear();
     }
-    return ShardSplit::none;
+    return SplitWord::none;
 }
 
 struct Shard {
     std::string path;  // relative to the top
-    ShardSplit split;
+    SplitWord split;
 };
 
 struct Shards {
@@ -55,11 +46,11 @@ struct Shards {
 };
 
 /// Adds the archives in a folder. The folder's name goes before a file's.
-void add_shards(Shards& shards, const std::string& folder, ShardSplit split) {
+void add_shards(Shards& shards, const std::string& folder, SplitWord split) {
     for (const std::string& name : names_in((shards.top / folder).string())) {
         if (name.starts_with('.') || !is_named_as_tar(name)) continue;
         const std::string path = folder.empty() ? name : folder + "/" + name;
-        shards.files.push_back({path, split != ShardSplit::none ? split : split_of_name(name)});
+        shards.files.push_back({path, split != SplitWord::none ? split : split_of_name(name)});
     }
 }
 
@@ -73,16 +64,16 @@ Shards find_shards(const std::string& place) {
     }
     Shards shards{path, {}};
     if (!fs::is_directory(path, failed)) return shards;
-    add_shards(shards, "", split_of_word(path.filename().string()));
+    add_shards(shards, "", split_word(path.filename().string()));
     for (const std::string& name : names_in(path.string())) {
-        const ShardSplit split = split_of_word(name);
-        if (split != ShardSplit::none && fs::is_directory(path / name, failed)) add_shards(shards, name, split);
+        const SplitWord split = split_word(name);
+        if (split != SplitWord::none && fs::is_directory(path / name, failed)) add_shards(shards, name, split);
     }
     std::ranges::sort(shards.files, {}, &Shard::path);
     return shards;
 }
 
-bool has_split(const Shards& shards, ShardSplit split) {
+bool has_split(const Shards& shards, SplitWord split) {
     return std::ranges::any_of(shards.files, [&](const Shard& shard) { return shard.split == split; });
 }
 
@@ -105,7 +96,8 @@ public:
 
     /// A sample's files have one name up to the first dot: "0001.jpg" and "0001.cls", or "0001.json".
     ShardPhotos photos() {
-        const std::vector<TarMember> members = tar_members(*archive_);
+        const std::shared_ptr<const std::vector<TarMember>> kept = kept_tar_members(*archive_);
+        const std::vector<TarMember>& members = *kept;
         std::map<std::string_view, std::string> labels;
         for (const TarMember& member : members) {
             const std::string_view kind = kind_of(member.name);
@@ -175,7 +167,7 @@ bool is_shards(const std::string& place) {
 }
 
 bool names_validation_shards(const std::string& place) {
-    return has_split(find_shards(place), ShardSplit::validation);
+    return has_split(find_shards(place), SplitWord::validation);
 }
 
 PhotoListing list_shards(const std::string& place) {
@@ -183,12 +175,12 @@ PhotoListing list_shards(const std::string& place) {
     PhotoListing listing;
     listing.top = shards.top.string();
     listing.places = {place, place};
-    const bool validates = has_split(shards, ShardSplit::validation);
-    const bool only_tests = !validates && !has_split(shards, ShardSplit::train) && !has_split(shards, ShardSplit::none);
+    const bool validates = has_split(shards, SplitWord::validation);
+    const bool only_tests = !validates && !has_split(shards, SplitWord::train) && !has_split(shards, SplitWord::none);
     listing.holds_out = !validates && !only_tests;
     std::vector<ShardPhotos> read(shards.files.size());
     tbb::parallel_for(std::size_t{0}, read.size(), [&](std::size_t i) {
-        if (shards.files[i].split != ShardSplit::test || only_tests)
+        if (shards.files[i].split != SplitWord::test || only_tests)
             read[i] = ShardReader(path_in(listing.top, shards.files[i].path)).photos();
     });
     for (const ShardPhotos& shard : read)
@@ -202,7 +194,7 @@ PhotoListing list_shards(const std::string& place) {
         numbers.emplace(name, numbers.size());
     for (std::size_t i = 0; i < read.size(); ++i) {
         const Shard& shard = shards.files[i];
-        if (shard.split == ShardSplit::test && !only_tests) {
+        if (shard.split == SplitWord::test && !only_tests) {
             listing.unused.push_back({shard.path, Unused::test_data});
             listing.notices.push_back("folder: " + path_in(listing.top, shard.path) +
                                       " is used neither for training nor for validation; to validate with it, give "
@@ -210,7 +202,7 @@ PhotoListing list_shards(const std::string& place) {
             continue;
         }
         std::optional<Split> split;
-        if (validates) split = shard.split == ShardSplit::validation ? Split::validation : Split::train;
+        if (validates) split = shard.split == SplitWord::validation ? Split::validation : Split::train;
         if (only_tests) split = Split::validation;
         for (std::size_t photo = 0; photo < read[i].photos.size(); ++photo) {
             const TarMember& member = read[i].photos[photo];

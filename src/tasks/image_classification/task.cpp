@@ -314,8 +314,9 @@ const std::optional<graph::EightBitPlan>& ImageClassification::eight_bits() cons
         eight_bits_ = evaluates ? run::eight_bit_plan(posix_files(), *settings().main.restore_path) : std::nullopt;
         if (*eight_bits_ && !backend_.info().multiplies_bytes) {
             log::warning(
-                "this processor has no products of 8 bits (VNNI): the network is computed in 32 bits, which is as fast "
-                "here, and its answers are those of the checkpoint that was quantised");
+                "this processor has no products of 8 bits (VNNI) and would cut large sums off at 16 bits: the network "
+                "is "
+                "computed in 32 bits, and its answers are those of the checkpoint that was quantised");
             eight_bits_->reset();
         }
         if (*eight_bits_) {

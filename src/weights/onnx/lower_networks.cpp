@@ -72,8 +72,8 @@ void lower_dequantise(Lowering& to, const Node& node) {
     to.set(node.outputs[0], in_bits(to, "DequantizeLinear", node.name, to.at(node.inputs[0]), attrs.bits));
 }
 
-/// Between nodes that make values of numbers and numbers of the result: other programs fuse them. They want the bias in
-/// numbers of the products' scales, too.
+/// A convolution between nodes that make values of numbers and numbers of the result: other programs fuse them. They
+/// want the bias in numbers of the products' scales, too.
 void lower_quantised_conv2d(Lowering& to, const Node& node) {
     const auto& attrs = node.as<graph::QuantisedConvAttrs>();
     OnnxBuilder& b = to.builder();

@@ -223,14 +223,14 @@ Array run_clip(const NodeCall& call) {
     return each(call, [&](float x) { return std::min(std::max(x, least.reals[0]), most.reals[0]); });
 }
 
-/// To uint8. The numbers are kept as reals, as which the other operators read them.
+/// Numbers of uint8. They are kept as reals, as which the other operators read them.
 Array run_quantize_linear(const NodeCall& call) {
     const float scale = call.reals(1, 0).reals[0];
     const auto zero = static_cast<float>(call.integers(2).integers[0]);
     return each(call, [&](float x) { return std::clamp(std::nearbyint(x / scale) + zero, 0.0F, 255.0F); });
 }
 
-/// With a scale for all numbers, or one for each index of the first axis.
+/// One scale is for all numbers, or one for each index of the first axis.
 Array run_dequantize_linear(const NodeCall& call) {
     const Array& numbers = call.any(0);
     const Array& scales = call.reals(1);
