@@ -125,6 +125,7 @@ Processor describe_processor(const ReadCpuid& cpuid, const std::function<std::ui
     processor.fma = avx && bit(version.ecx, 12);
     processor.avx512 = all(registers, kAvx512Registers) && bit(features.ebx, 16) && bit(features.ebx, 17) &&
                        bit(features.ebx, 30) && bit(features.ebx, 31);
+    processor.avx512_vnni = processor.avx512 && bit(features.ecx, 11);
     processor.avx512_bf16 = processor.avx512 && bit(more_features.eax, 5);
     processor.avx512_fp16 = processor.avx512 && bit(features.edx, 23);
     processor.amx_bf16 = all(registers, kAmxRegisters) && bit(features.edx, 24) && bit(features.edx, 22);
@@ -143,6 +144,7 @@ std::string to_string(const Processor& processor) {
     add(processor.avx2, "AVX2");
     add(processor.fma, "FMA");
     add(processor.avx512, "AVX-512");
+    add(processor.avx512_vnni, "AVX512-VNNI");
     add(processor.avx512_bf16, "AVX512-BF16");
     add(processor.avx512_fp16, "AVX512-FP16");
     add(processor.amx_bf16, "AMX-BF16");

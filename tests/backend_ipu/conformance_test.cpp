@@ -34,10 +34,10 @@ void PrintTo(const Group& group, std::ostream* out) {  // NOLINT(readability-ide
     *out << group.name();
 }
 
-/// Convolutions in 8 bits and what belongs to them are refused.
+/// Layers in 8 bits and what belongs to them are refused.
 bool is_in_eight_bits(const OpCase& op_case) {
     const bool pools_bytes = op_case.kind == OpKind::max_pool && op_case.inputs[0].desc.dtype == DType::u8;
-    return pools_bytes || (op_case.kind >= OpKind::quantise && op_case.kind <= OpKind::quantised_conv2d);
+    return pools_bytes || (op_case.kind >= OpKind::quantise && op_case.kind <= OpKind::quantised_dense);
 }
 
 std::vector<Group> groups() {
@@ -86,12 +86,13 @@ TEST_P(IpuConformance, AgreesWithRef) {
     }
 }
 
-TEST(Ipu, RefusesConvolutionsInEightBits) {
+TEST(Ipu, RefusesLayersInEightBits) {
     const auto ipu = backend::make_ipu_backend({.tiles_per_ipu = kTiles});
     for (const OpCase& op_case : op_cases()) {
-        if (op_case.kind != OpKind::quantised_conv2d || op_case.name.ends_with("/bf16")) continue;
+        const bool is_layer = op_case.kind == OpKind::quantised_conv2d || op_case.kind == OpKind::quantised_dense;
+        if (!is_layer || op_case.name.ends_with("/bf16")) continue;
         EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { evaluate_on(*ipu, op_case, false); }),
-                    testing::HasSubstr("quantised_conv2d"));
+                    testing::HasSubstr("quantised_"));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/passes.h"
 #include "nn/requests.h"
@@ -109,7 +110,7 @@ TEST_P(EightBits, AnswerAlmostAsFloatsDo) {
     const Graph narrow = graph::in_eight_bits(wide, plan);
     narrow.verify();
     EXPECT_EQ(kinds(narrow)[OpKind::conv2d], 0);
-    EXPECT_EQ(kinds(narrow)[OpKind::quantised_conv2d], std::ssize(graph::eight_bit_convolutions(wide)));
+    EXPECT_EQ(kinds(narrow)[OpKind::quantised_conv2d], std::ssize(graph::eight_bit_layers(wide)));
     const double found = difference(logits(wide), logits(narrow));
     EXPECT_LT(found, GetParam().tolerance);
     EXPECT_GT(found, 1e-4);
@@ -118,7 +119,7 @@ TEST_P(EightBits, AnswerAlmostAsFloatsDo) {
 TEST_P(EightBits, ConvolutionsMayStayInFloats) {
     const Graph wide = evaluation(GetParam().family, GetParam().size);
     EightBitPlan plan = plan_of(wide);
-    const std::vector<std::string> names = graph::eight_bit_convolutions(wide);
+    const std::vector<std::string> names = graph::eight_bit_layers(wide);
     EXPECT_THAT(std::set<std::string>(names.begin(), names.end()), SizeIs(names.size()));
     plan.wide = {names.front(), names[names.size() / 2], names.back()};
     const Graph mixed = graph::in_eight_bits(wide, plan);
@@ -127,6 +128,44 @@ TEST_P(EightBits, ConvolutionsMayStayInFloats) {
     EXPECT_LT(difference(logits(wide), logits(mixed)), GetParam().tolerance);
     plan.wide.insert(names.begin(), names.end());
     EXPECT_EQ(difference(logits(wide), logits(graph::in_eight_bits(wide, plan))), 0);
+}
+
+Graph text_classifier(bool split) {
+    BertClassificationRequest request;
+    request.model.vocabulary = 50;
+    request.model.hidden = 64;
+    request.model.heads = 2;
+    request.model.layers = 2;
+    request.model.intermediate = 96;
+    request.model.positions = 16;
+    request.model.qkv_split = split;
+    request.model.qkv_bias = split;
+    request.batch = 2;
+    request.length = 12;
+    request.classes = 4;
+    request.marks_logits = true;
+    return build_bert_classification_evaluation(request, ops::op_table());
+}
+
+/// Each layer of an encoder has four dense layers, or six; rows that three of them read are quantised once.
+TEST(EightBits, DenseLayersOfTokensAnswerAlmostAsFloatsDo) {
+    for (const bool split : {false, true}) {
+        const Graph wide = text_classifier(split);
+        const std::vector<std::string> layers = graph::eight_bit_layers(wide);
+        EXPECT_EQ(std::ssize(layers), split ? 12 : 8);
+        const Graph narrow = graph::in_eight_bits(wide, {});
+        narrow.verify();
+        std::map<OpKind, int> counts = kinds(narrow);
+        EXPECT_EQ(counts[OpKind::quantised_dense], std::ssize(layers));
+        EXPECT_EQ(counts[OpKind::quantise_rows], 8);
+        EXPECT_EQ(counts[OpKind::dense], kinds(wide)[OpKind::dense] - std::ssize(layers));
+        EXPECT_EQ(counts[OpKind::activation], kinds(wide)[OpKind::activation] - 2) << "of the quantised rows";
+        const double found = difference(logits(wide), logits(narrow));
+        EXPECT_LT(found, 0.05);
+        EXPECT_GT(found, 1e-5);
+        const Graph none = graph::in_eight_bits(wide, {{}, {layers.begin(), layers.end()}});
+        EXPECT_EQ(difference(logits(wide), logits(none)), 0);
+    }
 }
 
 /// A residual network goes back to floats for its average alone.

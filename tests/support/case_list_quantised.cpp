@@ -1,4 +1,4 @@
-// Cases of operations in 8 bits. Their results are whole numbers, of which a few may be rounded to the next one.
+// Cases of operations in 8 bits. Results that are whole numbers may be rounded to the next one in a few places.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -98,6 +98,42 @@ void add_quantised_cases(std::vector<OpCase>& cases, DType type) {
                      .kind = OpKind::max_pool,
                      .attrs = graph::PoolAttrs{3, 2, {1, 1, 1, 1}},
                      .inputs = {numbers("x", {2, 7, 7, 32})}});
+    cases.push_back({.name = "quantise_weight/matrix",
+                     .kind = OpKind::quantise_weight,
+                     .attrs = graph::NoAttrs{},
+                     .inputs = {{"w", {type, {40, 24}}}},
+                     .tolerance = kOneStep});
+    const auto rows = [&](const std::string& name, Activation activation, double low, double high) {
+        cases.push_back({.name = "quantise_rows/" + name,
+                         .kind = OpKind::quantise_rows,
+                         .attrs = graph::ActivationAttrs{activation},
+                         .inputs = {{"x", {type, {3, 11, 70}}, low, high}},
+                         .tolerance = kOneStep});
+    };
+    rows("both", Activation::none, -3, 6);
+    rows("positive", Activation::none, 1, 2);
+    rows("negative", Activation::none, -2, -1);
+    rows("zeros", Activation::none, 0, 0);
+    rows("gelu", Activation::gelu, -3, 3);
+    rows("gelu_tanh", Activation::gelu_tanh, -3, 3);
+    const auto dense = [&](const std::string& name, const Shape& x, std::int64_t outputs, bool bias) {
+        const double rows_of_weight = static_cast<double>(x.back());
+        const double scale = 1 / (127 * 73 * std::sqrt(rows_of_weight));
+        OpCase made{.name = "quantised_dense/" + name,
+                    .kind = OpKind::quantised_dense,
+                    .attrs = graph::DenseAttrs{.bias = bias, .result_type = type},
+                    .inputs = {numbers("x", x),
+                               {"bits", {DType::f32, {element_count(x) / x.back(), 2}}, 1, 4},
+                               weights({x.back(), outputs}),
+                               {"scales", {DType::f32, {outputs}}, scale / 2, scale}},
+                    .tolerance = tolerance_of(type)};
+        if (bias) made.inputs.push_back({"bias", {type, {outputs}}, -1, 1});
+        cases.push_back(std::move(made));
+    };
+    dense("tiles", {4, 32, 128}, 96, true);
+    dense("slices_of_tiles", {32, 3072}, 64, true);
+    dense("without_bias", {2, 16, 64}, 32, false);
+    dense("uneven", {3, 7, 40}, 24, true);
 }
 
 }  // namespace cnntrain::test

@@ -189,6 +189,7 @@ OpCase in_half(OpCase op_case) {
     std::visit(
         [&](auto& attrs) {
             if constexpr (requires { requires std::same_as<decltype(attrs.type), DType>; }) change(attrs.type);
+            if constexpr (requires { attrs.result_type; }) change(attrs.result_type);
             if constexpr (requires { attrs.desc.dtype; }) change(attrs.desc.dtype);
         },
         op_case.attrs);

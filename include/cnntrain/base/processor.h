@@ -17,6 +17,7 @@ struct Processor {
     bool avx2 = false;
     bool fma = false;
     bool avx512 = false;  // F, BW, DQ and VL
+    bool avx512_vnni = false;
     bool avx512_bf16 = false;
     bool avx512_fp16 = false;
     bool amx_bf16 = false;

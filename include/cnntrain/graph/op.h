@@ -73,8 +73,10 @@ enum class OpKind : std::uint8_t {
     fold_norm_bias,
     quantise,
     dequantise,
+    quantise_rows,
     quantise_weight,
     quantised_conv2d,
+    quantised_dense,
     softmax_cross_entropy,
     softmax_cross_entropy_grad,
     top_k_correct,
@@ -178,8 +180,11 @@ struct QuantiseAttrs {
     bool operator==(const QuantiseAttrs&) const = default;
 };
 
-/// quantise_weight (no attributes): w[K,L,I,O] -> i8 like w, scales f32[O]: w / scale, rounded to nearest, where the
-/// largest |w| of each output has 127; the scale of an output whose weights are all 0 is 1.
+/// quantise_rows (ActivationAttrs): x[...,I] of a floating type -> u8 like x, bits f32[R,2]: the numbers of
+/// activation(x), and the scale and zero of each of its R rows, with which 0 and the extremes of the row have numbers
+/// from 0 to 255. A row of zeros has the scale 1, a row with a value that is not finite the scale NaN.
+/// quantise_weight (no attributes): w[K,L,I,O] or w[I,O] -> i8 like w, scales f32[O]: w / scale, rounded to nearest,
+/// where the largest |w| of each output has 127; the scale of an output whose weights are all 0 is 1.
 /// quantised_conv2d: x u8[N,H,W,I*G], w i8[K,L,I,O], scales f32[O], bias f32[O] (, residual u8 like y) -> y: conv2d of
 /// the values, in `type`: u8 with the bits of `y`, or a floating type. Inference only.
 struct QuantisedConvAttrs {
@@ -313,10 +318,12 @@ struct MatmulAttrs {
 /// summed over all rows. A w[1,1,I,O] is taken as w[I,O]: a 1x1 convolution of a 1x1 image (squeeze-excite). With
 /// `transposed` the weight and its gradient are [O,I]: an embedding table that is tied to the last layer's weights.
 /// bias_grad: dy -> db f32[last axis], summed over all other axes.
+/// quantised_dense: x u8[...,I], bits f32[R,2], w i8[I,O], scales f32[O] (, bias[O]) -> y[...,O]: dense of the values,
+/// in `result_type`. Inference only.
 struct DenseAttrs {
-    bool bias = true;                // of dense
-    bool transposed = false;         // of all three
-    DType result_type = DType::f32;  // of dense_weight_grad
+    bool bias = true;                // of dense and quantised_dense
+    bool transposed = false;         // of all but quantised_dense
+    DType result_type = DType::f32;  // of dense_weight_grad and quantised_dense
     bool kernel = false;             // of dense_weight_grad: dw is [1,1,I,O]
     bool operator==(const DenseAttrs&) const = default;
 };

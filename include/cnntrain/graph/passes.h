@@ -128,21 +128,26 @@ Graph recompute_norms(const Graph& graph);
 
 // Evaluation in 8 bits.
 
-/// The convolutions that are computed in 8 bits are those whose operands have bits and whose names are not in `wide`.
+/// The layers that are computed in 8 bits are those whose names are not in `wide`: dense layers of tokens, and the
+/// convolutions whose operands have bits.
 struct EightBitPlan {
     std::map<std::string, EightBits> bits;  // by the name of the value in the graph in floating types
-    std::set<std::string> wide;             // names of convolutions that stay in floating types
+    std::set<std::string> wide;             // names of layers that stay in floating types
 };
+
+/// Appended to the name of a value, it names the node that quantises it.
+inline constexpr std::string_view kQuantised = "/quantised";
 
 /// The evaluation graph with norms folded into convolutions, from which these functions start.
 Graph with_folded_norms(const Graph& graph);
 /// The values that convolutions of an evaluation graph read or write, whose bits a plan must have, in the order of the
 /// graph. Convolutions with a bias count.
 std::vector<ValueId> eight_bit_values(const Graph& graph);
-/// Names of these convolutions, in the order of the graph.
-std::vector<std::string> eight_bit_convolutions(const Graph& graph);
-/// The graph with quantised convolutions. Their results are quantised if another one or a max pooling between the two
-/// reads them; residuals are added to results in 8 bits.
+/// Names of the layers that can be computed in 8 bits, in the order of the graph.
+std::vector<std::string> eight_bit_layers(const Graph& graph);
+/// The graph with quantised layers. Results of convolutions are quantised if another one or a max pooling between the
+/// two reads them; residuals are added to results in 8 bits. Dense layers have floating results, and the rows that they
+/// read are quantised one by one.
 Graph in_eight_bits(const Graph& graph, const EightBitPlan& plan);
 
 /// Removes nodes that reach neither an output nor an overwritten variable.

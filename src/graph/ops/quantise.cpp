@@ -1,13 +1,16 @@
-// Values, weights and convolutions in 8 bits.
+// Values, weights, convolutions and dense layers in 8 bits.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "cnntrain/base/text.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {
 
+using graph::DenseAttrs;
 using graph::EightBits;
 using graph::QuantiseAttrs;
 using graph::QuantisedConvAttrs;
@@ -17,9 +20,16 @@ namespace {
 constexpr double kMostActivation = 255;
 constexpr double kMostWeight = 127;
 
-/// The convolution of values.
+/// The convolution, and the dense layer, of values.
 const OpDef& conv2d() {
     return op_table().at(static_cast<std::size_t>(OpKind::conv2d));
+}
+const OpDef& dense() {
+    return op_table().at(static_cast<std::size_t>(OpKind::dense));
+}
+
+std::int64_t rows_of(const TensorDesc& desc) {
+    return desc.elements() / desc.shape.back();
 }
 
 void expect_bits(const EightBits& bits) {
@@ -52,10 +62,38 @@ std::vector<TensorDesc> infer_dequantise(const Attrs& attrs, Descs inputs) {
     return {y};
 }
 
+std::vector<TensorDesc> infer_quantise_rows(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 1);
+    expect_rows(inputs[0], "x[...,I]");
+    return {{DType::u8, inputs[0].shape}, {DType::f32, {rows_of(inputs[0]), 2}}};
+}
+
 std::vector<TensorDesc> infer_quantise_weight(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
-    expect_activation(inputs[0], "w[K,L,I,O]");
-    return {{DType::i8, inputs[0].shape}, {DType::f32, {inputs[0].shape[3]}}};
+    expect_floating(inputs[0], "w");
+    if (inputs[0].shape.size() != 2) expect_rank(inputs[0], 4, "w[K,L,I,O] or w[I,O]");
+    return {{DType::i8, inputs[0].shape}, {DType::f32, {inputs[0].shape.back()}}};
+}
+
+/// The dense layer of the values in the type of the result, from which the shape follows.
+std::vector<TensorDesc> infer_quantised_dense(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<DenseAttrs>(attrs);
+    if (a.transposed) reject("a dense layer in 8 bits has a weight w[I,O]");
+    expect_inputs(inputs, std::size_t{4} + (a.bias ? 1 : 0));
+    expect_type(inputs[0], DType::u8, "x");
+    expect_type(inputs[2], DType::i8, "w");
+    std::vector<TensorDesc> values = {{a.result_type, inputs[0].shape}, {a.result_type, inputs[2].shape}};
+    if (a.bias) values.push_back(inputs[4]);
+    const TensorDesc y = dense().infer(DenseAttrs{.bias = a.bias}, values).front();
+    expect_shape(inputs[1], {rows_of(inputs[0]), 2}, "bits");
+    expect_type(inputs[1], DType::f32, "bits");
+    expect_shape(inputs[3], {y.shape.back()}, "scales");
+    expect_type(inputs[3], DType::f32, "scales");
+    return {y};
+}
+
+double quantised_dense_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
+    return dense().flops(attrs, inputs, outputs);
 }
 
 /// The convolution of the values in f32, from which the shape follows.
@@ -106,21 +144,59 @@ void evaluate_quantise_weight(const Attrs& /*attrs*/, RefInputs inputs, RefOutpu
         outputs[0].values[i] = std::clamp(std::nearbyint(w[i] / scales[i % scales.size()]), -kMostWeight, kMostWeight);
 }
 
+void evaluate_quantise_rows(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    std::vector<double> x = inputs[0]->values;
+    for (double& value : x)
+        value = graph::activated(std::get<graph::ActivationAttrs>(attrs).activation, value);
+    const auto features = static_cast<std::size_t>(inputs[0]->desc.shape.back());
+    for (std::size_t row = 0; row < x.size() / features; ++row) {
+        const auto own = std::span<const double>(x).subspan(row * features, features);
+        const auto [least, most] = std::ranges::minmax(own);
+        const double low = std::min(0.0, least);
+        EightBits bits{(std::max(0.0, most) - low) / kMostActivation, 0};
+        if (bits.scale == 0) bits.scale = 1;
+        if (!std::ranges::all_of(own, [](double value) { return std::isfinite(value); })) bits.scale = std::nan("");
+        bits.zero = static_cast<std::int64_t>(std::nearbyint(-low / bits.scale));
+        outputs[1].values[2 * row] = bits.scale;
+        outputs[1].values[2 * row + 1] = static_cast<double>(bits.zero);
+        for (std::size_t i = 0; i < features; ++i)
+            outputs[0].values[row * features + i] = quantised(bits, own[i]);
+    }
+}
+
+/// Numbers as values: value(index) is one of them.
+template <typename Value> graph::RefTensor valued(const graph::RefTensor& numbers, const Value& value) {
+    graph::RefTensor result{{DType::f32, numbers.desc.shape}, numbers.values};
+    for (std::size_t i = 0; i < result.values.size(); ++i)
+        result.values[i] = value(i);
+    return result;
+}
+
+graph::RefTensor valued_weight(const graph::RefTensor& numbers, const std::vector<double>& scales) {
+    return valued(numbers, [&](std::size_t i) { return numbers.values[i] * scales[i % scales.size()]; });
+}
+
+void evaluate_quantised_dense(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const bool has_bias = std::get<DenseAttrs>(attrs).bias;
+    const auto features = static_cast<std::size_t>(inputs[0]->desc.shape.back());
+    const std::vector<double>& bits = inputs[1]->values;
+    const graph::RefTensor x = valued(*inputs[0], [&](std::size_t i) {
+        const std::size_t row = i / features;
+        return bits[2 * row] * (inputs[0]->values[i] - bits[2 * row + 1]);
+    });
+    const graph::RefTensor w = valued_weight(*inputs[2], inputs[3]->values);
+    std::vector<const graph::RefTensor*> operands = {&x, &w};
+    if (has_bias) operands.push_back(inputs[4]);
+    dense().evaluate(DenseAttrs{.bias = has_bias}, operands, outputs);
+}
+
 void evaluate_quantised_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<QuantisedConvAttrs>(attrs);
-    const auto values = [](const graph::RefTensor& numbers, const auto& value) {
-        graph::RefTensor result{{DType::f32, numbers.desc.shape}, numbers.values};
-        for (std::size_t i = 0; i < result.values.size(); ++i)
-            result.values[i] = value(i);
-        return result;
-    };
     const auto of_bits = [&](const graph::RefTensor& numbers, const EightBits& bits) {
-        return values(numbers, [&](std::size_t i) { return value_of(bits, numbers.values[i]); });
+        return valued(numbers, [&](std::size_t i) { return value_of(bits, numbers.values[i]); });
     };
-    const std::vector<double>& scales = inputs[2]->values;
     const graph::RefTensor x = of_bits(*inputs[0], a.x);
-    const graph::RefTensor w =
-        values(*inputs[1], [&](std::size_t i) { return inputs[1]->values[i] * scales[i % scales.size()]; });
+    const graph::RefTensor w = valued_weight(*inputs[1], inputs[2]->values);
     const graph::RefTensor residual = a.conv.residual ? of_bits(*inputs[4], a.residual) : graph::RefTensor();
     std::vector<const graph::RefTensor*> operands = {&x, &w, inputs[3]};
     if (a.conv.residual) operands.push_back(&residual);
@@ -134,6 +210,10 @@ std::string text_of(const EightBits& bits) {
     return formatted("%.6g", bits.scale) + "*(q-" + std::to_string(bits.zero) + ")";
 }
 
+void describe_quantise_rows(const Attrs& attrs, AttrText& text) {
+    text.item("activation", name(std::get<graph::ActivationAttrs>(attrs).activation));
+}
+
 void describe_quantise(const Attrs& attrs, AttrText& text) {
     text.item("bits", text_of(std::get<QuantiseAttrs>(attrs).bits));
 }
@@ -144,6 +224,10 @@ void describe_quantised_conv2d(const Attrs& attrs, AttrText& text) {
     text.item("x", text_of(a.x));
     if (a.conv.residual) text.item("residual_bits", text_of(a.residual));
     if (a.type == DType::u8) text.item("y", text_of(a.y));
+}
+
+void describe_quantised_dense(const Attrs& attrs, AttrText& text) {
+    dense().describe(attrs, text);
 }
 
 }  // namespace
@@ -166,6 +250,14 @@ std::vector<OpDef> quantise_ops() {
          .evaluate = evaluate_dequantise,
          .describe = describe_quantise,
          .by_sample = always},
+        {.kind = OpKind::quantise_rows,
+         .inputs = {{Layout::rows}},
+         .results = {Layout::rows, Layout::plain},
+         .infer = infer_quantise_rows,
+         .flops = flops_per_output<4>,
+         .evaluate = evaluate_quantise_rows,
+         .describe = describe_quantise_rows,
+         .by_sample = always},
         {.kind = OpKind::quantise_weight,
          .inputs = {{Layout::kernel}},
          .results = {Layout::kernel, Layout::plain},
@@ -180,6 +272,14 @@ std::vector<OpDef> quantise_ops() {
          .flops = quantised_conv2d_flops,
          .evaluate = evaluate_quantised_conv2d,
          .describe = describe_quantised_conv2d,
+         .by_sample = always},
+        {.kind = OpKind::quantised_dense,
+         .inputs = {{Layout::rows}, {}, {Layout::kernel}, {}, {}},
+         .results = {Layout::rows},
+         .infer = infer_quantised_dense,
+         .flops = quantised_dense_flops,
+         .evaluate = evaluate_quantised_dense,
+         .describe = describe_quantised_dense,
          .by_sample = always},
     };
 }

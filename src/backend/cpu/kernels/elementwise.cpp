@@ -61,47 +61,6 @@ template <typename T> bool any_non_finite(std::int64_t count, const T* x) {
     return !hn::AllFalse(du, hn::Eq(most, exponent));
 }
 
-HWY_INLINE void store_bytes(Whole /*extent*/, SignedInts numbers, std::uint8_t* to) {
-    hn::StoreU(hn::DemoteTo(ByteTag(), numbers), ByteTag(), to);
-}
-HWY_INLINE void store_bytes(Part extent, SignedInts numbers, std::uint8_t* to) {
-    std::uint8_t buffer[kWidth];
-    store_bytes(Whole{}, numbers, buffer);
-    for (std::int64_t i = 0; i < extent.count; ++i)
-        to[i] = buffer[i];
-}
-
-template <typename T>
-void quantise_range(std::int64_t count, const T* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    const Floats factor = hn::Set(FloatTag(), inverse);
-    const SignedInts shift = hn::Set(SignedTag(), zero);
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        const SignedInts rounded = hn::NearestInt(hn::Mul(load_ahead(extent, x + i), factor));
-        store_bytes(extent, hn::Add(rounded, shift), y + i);  // limited there
-    });
-}
-
-template <typename T>
-void dequantise_range(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y) {
-    const Floats factor = hn::Set(FloatTag(), scale);
-    const Floats shift = hn::Set(FloatTag(), static_cast<float>(zero));
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Mul(hn::Sub(load_ahead(extent, x + i), shift), factor), y + i);
-    });
-}
-
-void quantise_f32(std::int64_t count, const float* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    quantise_range(count, x, inverse, zero, y);
-}
-void quantise_bf16(std::int64_t count, const BFloat16* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    quantise_range(count, x, inverse, zero, y);
-}
-void dequantise_f32(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, float* y) {
-    dequantise_range(count, x, scale, zero, y);
-}
-void dequantise_bf16(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, BFloat16* y) {
-    dequantise_range(count, x, scale, zero, y);
-}
 void add_f32(std::int64_t count, const float* a, const float* b, float* y) {
     add_range(count, a, b, y);
 }
@@ -166,10 +125,6 @@ HWY_EXPORT(to_bf16);
 HWY_EXPORT(to_f32);
 HWY_EXPORT(accumulate_f32);
 HWY_EXPORT(accumulate_bf16);
-HWY_EXPORT(quantise_f32);
-HWY_EXPORT(quantise_bf16);
-HWY_EXPORT(dequantise_f32);
-HWY_EXPORT(dequantise_bf16);
 HWY_EXPORT(any_non_finite_f32);
 HWY_EXPORT(any_non_finite_bf16);
 
@@ -261,26 +216,6 @@ void clear(std::int64_t count, float* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) { std::fill(y + begin, y + end, 0.0F); });
 }
 
-template <typename T> void quantise(std::int64_t count, const T* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(quantise_f32)(end - begin, x + begin, inverse, zero, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(quantise_bf16)(end - begin, x + begin, inverse, zero, y + begin);
-        }
-    });
-}
-
-template <typename T> void dequantise(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y) {
-    parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(dequantise_f32)(end - begin, x + begin, scale, zero, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(dequantise_bf16)(end - begin, x + begin, scale, zero, y + begin);
-        }
-    });
-}
-
 std::int64_t first_non_finite(std::span<const float> values) {
     return search(values);
 }
@@ -297,10 +232,6 @@ template void activation_grad(std::int64_t, Activation, const float*, const floa
 template void activation_grad(std::int64_t, Activation, const BFloat16*, const BFloat16*, BFloat16*);
 template void accumulate(std::int64_t, const float*, float*);
 template void accumulate(std::int64_t, const BFloat16*, float*);
-template void quantise(std::int64_t, const float*, float, std::int32_t, std::uint8_t*);
-template void quantise(std::int64_t, const BFloat16*, float, std::int32_t, std::uint8_t*);
-template void dequantise(std::int64_t, const std::uint8_t*, float, std::int32_t, float*);
-template void dequantise(std::int64_t, const std::uint8_t*, float, std::int32_t, BFloat16*);
 
 }  // namespace cnntrain::cpu
 

@@ -259,6 +259,30 @@ template <typename T> void quantise(std::int64_t count, const T* x, float invers
 /// y = scale * (x - zero).
 template <typename T> void dequantise(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y);
 
+/// numbers = w[rows,columns] / scale, rounded, and the scales of the columns: see OpKind::quantise_weight. The scale of
+/// a column with a weight that is not finite is NaN.
+template <typename T>
+void quantise_weight(std::int64_t rows, std::int64_t columns, const T* w, std::int8_t* numbers, float* scales);
+/// The sums of columns of numbers [rows,columns].
+void sum_columns(std::int64_t rows, std::int64_t columns, const std::int8_t* numbers, std::int32_t* sums);
+
+/// Row-major rows.
+struct RowsInBytes {
+    std::int64_t count = 0, features = 0;
+};
+/// y = the numbers of activation(x); bits[count,2]: scale and zero of each row. `scratch`: `features` for each thread.
+template <typename T> void quantise_rows(const RowsInBytes& rows, Activation activation, const T* x, std::uint8_t* y,
+                                         float* bits, std::span<float> scratch);
+/// The values of sums of products of rows of numbers and a weight w[I,O] of numbers:
+/// scale * (scales[o] * sum - zero * sums[o]) + bias[o], with the scale and the zero of the row.
+struct Rescaling {
+    const float* bits = nullptr;    // [rows,2]: scale and zero
+    const float* scales = nullptr;  // [O], of the weight's numbers
+    const float* sums = nullptr;    // [O], of the weight's values
+    const float* bias = nullptr;    // [O]; null: none
+};
+template <typename T> void rescale_rows(const RowsInBytes& rows, const std::int32_t* sums, const Rescaling& how, T* y);
+
 /// The lowest index of a NaN or infinity, or -1.
 std::int64_t first_non_finite(std::span<const float> values);
 std::int64_t first_non_finite(std::span<const BFloat16> values);

@@ -1,5 +1,5 @@
 // Blocks of 32 x 32 sums of tile products, and the units that multiply tiles: Intel's AMX, the dot products of
-// AVX512-BF16, and the multiply-adds of AVX-512.
+// AVX512-BF16 and AVX512-VNNI, and the multiply-adds of AVX-512.
 #pragma once
 
 #include <immintrin.h>
@@ -33,7 +33,7 @@ struct Tiles {
     std::int64_t other = 0;    // bytes to the other tile of the block
     std::int64_t step = 0;     // bytes to the next step of the inner dimension
     std::int64_t block = 0;    // bytes to the next block
-    std::int64_t element = 4;  // bytes between elements of a left row: a float, or two bfloat16
+    std::int64_t element = 4;  // bytes between elements of a left row: a float, two bfloat16, or four bytes
 
     Tiles from(std::int64_t first_block, std::int64_t first_step) const {
         if (at == nullptr) return {};
@@ -189,7 +189,66 @@ template <typename To> struct Finished {
     bool streams = false;      // bypass the caches
     float* squares = nullptr;  // receives the sum of the result's squares; null: not needed
     float* lanes = nullptr;    // [16] partial sums for `squares`, carried from row to row
+
+    /// Moves on from the first block to the one at (row, column).
+    void move_to(std::int64_t row, std::int64_t column) {
+        y += (row * columns + column) * kTileBlock;
+        if (squares != nullptr) squares += row * (columns / kTileBlock) + column;
+        if (bias != nullptr) bias += column * kTileBlock;
+    }
 };
+
+/// A block of complete sums of products of bytes: whole numbers, in the memory of floats.
+template <typename To> struct Rescaled {
+    const float* sums = nullptr;  // null: no block
+    Rescaling how;
+    To* y = nullptr;
+    std::int64_t columns = 0;  // of y
+    bool streams = false;      // bypass the caches
+    float* lanes = nullptr;    // not used
+
+    void move_to(std::int64_t row, std::int64_t column) {
+        y += (row * columns + column) * kTileBlock;
+        how.bits += 2 * row * kTileBlock;
+        how.scales += column * kTileBlock;
+        how.sums += column * kTileBlock;
+        if (how.bias != nullptr) how.bias += column * kTileBlock;
+    }
+};
+
+CNNTRAIN_TILES inline void store_pair(__m512 left, __m512 right, bool streams, BFloat16* y) {
+    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
+    if (streams) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
+    } else {
+        _mm512_storeu_si512(y, both);
+    }
+}
+
+CNNTRAIN_TILES inline void store_pair(__m512 left, __m512 right, bool streams, float* y) {
+    if (streams) {
+        _mm512_stream_ps(y, left);
+        _mm512_stream_ps(y + kHalf, right);
+    } else {
+        _mm512_storeu_ps(y, left);
+        _mm512_storeu_ps(y + kHalf, right);
+    }
+}
+
+template <typename To>
+CNNTRAIN_TILES inline __m512 rescaled_half(const Rescaled<To>& block, std::int64_t row, std::int64_t half) {
+    const float* const bits = block.how.bits + 2 * row;
+    const __m512 sums = _mm512_cvtepi32_ps(_mm512_loadu_si512(block.sums + row * kTileBlock + half));
+    const __m512 shift = _mm512_mul_ps(_mm512_set1_ps(bits[1]), _mm512_loadu_ps(block.how.sums + half));
+    const __m512 products = _mm512_fmsub_ps(sums, _mm512_loadu_ps(block.how.scales + half), shift);
+    const __m512 bias = block.how.bias == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(block.how.bias + half);
+    return _mm512_fmadd_ps(products, _mm512_set1_ps(bits[0]), bias);
+}
+
+template <typename To> CNNTRAIN_TILES inline void finish_row(const Rescaled<To>& block, std::int64_t row) {
+    store_pair(rescaled_half(block, row, 0), rescaled_half(block, row, kHalf), block.streams,
+               block.y + row * block.columns);
+}
 
 CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int64_t row) {
     const float* const sums = block.sums + row * kTileBlock;
@@ -200,12 +259,7 @@ CNNTRAIN_TILES inline void finish_row(const Finished<BFloat16>& block, std::int6
         left = _mm512_add_ps(left, _mm512_loadu_ps(block.bias));
         right = _mm512_add_ps(right, _mm512_loadu_ps(block.bias + kHalf));
     }
-    const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left));
-    if (block.streams) {
-        _mm512_stream_si512(reinterpret_cast<__m512i*>(y), both);
-    } else {
-        _mm512_storeu_si512(y, both);
-    }
+    store_pair(left, right, block.streams, y);
 }
 
 CNNTRAIN_TILES inline __m512 finish_half(const Finished<float>& block, std::int64_t row, std::int64_t half) {
@@ -232,7 +286,7 @@ CNNTRAIN_TILES inline void finish_row(const Finished<float>& block, std::int64_t
     if (row == kTileBlock - 1) *block.squares = _mm512_reduce_add_ps(squares);
 }
 
-template <typename To> CNNTRAIN_TILES void finish_all_rows(const Finished<To>& block) {
+template <typename Result> CNNTRAIN_TILES void finish_all_rows(const Result& block) {
     if (block.sums == nullptr) return;
     for (std::int64_t row = 0; row < kTileBlock; ++row)
         finish_row(block, row);
@@ -253,10 +307,10 @@ CNNTRAIN_TILES inline void bring_closer(Lines& lines) {
 }
 
 /// Work done while tiles are multiplied; multiplication takes longer than all other instructions together.
-template <typename To> struct Aside {
+template <typename Result> struct Aside {
     Lines next_right;  // to prefetch
     Lines next_left;   // to prefetch
-    Finished<To> finished;
+    Result finished;
     BlockCopy* right_copy = nullptr;  // copy to continue; null: none
     BlockCopy* left_copy = nullptr;   // copy to continue; null: none
 };
@@ -293,8 +347,9 @@ struct AmxUnit {
     CNNTRAIN_TILES static void end() { _tile_release(); }
 
     /// sums = begun + left * right, for a block of 32 x 32; begun = null means zeros.
-    template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
-                                                                     const float* begun, float* sums, Aside<To> aside) {
+    template <typename Result> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
+                                                                         const float* begun, float* sums,
+                                                                         Aside<Result> aside) {
         constexpr std::size_t kRow = kTileBlock * sizeof(float);
         constexpr std::int64_t kLower = kHalf * kTileBlock;
         if (begun != nullptr) {
@@ -347,6 +402,18 @@ struct DotProducts {
     }
 };
 
+/// Adds the products of quadruples of unsigned and signed bytes, in whole numbers.
+struct ByteProducts {
+    static constexpr std::int64_t kSteps = 32;
+    static constexpr bool kCopiesAside = false;
+    static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
+    static constexpr std::int64_t kLeftBytes = std::int64_t{256} << 10;
+
+    CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
+        return _mm512_castsi512_ps(_mm512_dpbusd_epi32(_mm512_castps_si512(sum), x, w));
+    }
+};
+
 /// Adds the products of floats. The two buffers for each operand's copies and the sums take 0.6 MB of the second-level
 /// cache; slices of up to 32 steps were not faster on Zen 4.
 struct MultiplyAdds {
@@ -373,8 +440,9 @@ template <typename Arithmetic> struct VectorUnit : Arithmetic {
     static void end() {}
 
     /// See AmxUnit::multiply_block().
-    template <typename To> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
-                                                                     const float* begun, float* sums, Aside<To> aside) {
+    template <typename Result> CNNTRAIN_TILES static void multiply_block(Tiles left, Tiles right, std::int64_t steps,
+                                                                         const float* begun, float* sums,
+                                                                         Aside<Result> aside) {
         for (std::int64_t row = 0; row < kTileBlock; row += kRows) {
             // The new sums may overwrite the finished rows, so these are written out first.
             const std::int64_t rows_end = aside.finished.sums == nullptr ? row : row + kRows;
@@ -437,6 +505,7 @@ private:
 };
 
 using DotUnit = VectorUnit<DotProducts>;
+using ByteUnit = VectorUnit<ByteProducts>;
 using FloatUnit = VectorUnit<MultiplyAdds>;
 
 }  // namespace cnntrain::cpu

@@ -1,6 +1,7 @@
 // The compiler target of functions with tile instructions. Only these functions have it: all other code must run on
-// other processors. Functions with this target may run without AMX or AVX512-BF16 as long as they do not execute these
-// instructions, which the compiler emits only for explicit intrinsics.
+// other processors. Functions with this target may run without AMX, AVX512-BF16 or AVX512-VNNI as long as they do not
+// execute these instructions, which the compiler emits only for explicit intrinsics.
 #pragma once
 
-#define CNNTRAIN_TILES __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#define CNNTRAIN_TILES \
+    __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vnni")))

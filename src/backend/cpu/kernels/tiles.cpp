@@ -48,6 +48,8 @@ Operand right_operand(const TileProduct& product, const float* w) {
     return in_inner_rows(Operand::Order::columns, w, product.columns * kFloatBytes);
 }
 
+constexpr std::int64_t kQuad = 4;  // rows of bytes whose elements are adjacent in a panel
+
 /// Part `number` of `parts` of the 32 lines that a block has per step.
 Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
     const std::int64_t count = ceil_div(kTileBlock, parts);
@@ -75,23 +77,21 @@ struct Turn {
 };
 
 /// Operands, sizes and result that all parts of one product share.
-template <typename To> struct Plan {
+template <typename Result> struct Plan {
     Operand left, right;
     std::int64_t steps = 0;        // of the inner dimension
     std::int64_t slice = 0;        // steps per turn
     std::int64_t left_blocks = 0;  // blocks of rows per turn
     std::int64_t sum_blocks = 0;   // blocks of columns per turn
-    Finished<To> result;           // of the first block
+    Result result;                 // of the first block
 
     Range all_steps() const { return {0, steps}; }
     bool is_one_slice() const { return slice == steps; }
-    Finished<To> finished(const float* sums, float* lanes, std::int64_t row, std::int64_t column) const {
-        Finished<To> block = result;
+    Result finished(const float* sums, float* lanes, std::int64_t row, std::int64_t column) const {
+        Result block = result;
         block.sums = sums;
         block.lanes = lanes;
-        block.y += (row * result.columns + column) * kTileBlock;
-        if (block.squares != nullptr) block.squares += row * (result.columns / kTileBlock) + column;
-        if (block.bias != nullptr) block.bias += column * kTileBlock;
+        block.move_to(row, column);
         return block;
     }
 };
@@ -114,9 +114,9 @@ template <typename Unit> constexpr std::int64_t part_floats() {
 }
 
 /// One thread's part of a product.
-template <typename Unit, typename To> class Part {
+template <typename Unit, typename Result> class Part {
 public:
-    Part(const Plan<To>& plan, float* scratch, Range rows, Range columns)
+    Part(const Plan<Result>& plan, float* scratch, Range rows, Range columns)
         : plan_(plan),
           rows_(rows),
           columns_(columns),
@@ -225,16 +225,16 @@ private:
     CNNTRAIN_TILES void multiply_chunk(const Tiles& left, const Tiles& right, Range rows, std::int64_t column,
                                        Range steps, float* sums, const Ahead& ahead) {
         const bool completes = steps.end == plan_.steps;
-        Finished<To> finished = finished_;  // a local copy stays in registers; a member would be stored for every block
+        Result finished = finished_;  // a local copy stays in registers; a member would be stored for every block
         for (std::int64_t row = 0; row < rows.size(); ++row) {
             float* const block = sums + row * kBlockFloats;
             float* const result = completes ? complete_ : block;
-            Unit::template multiply_block<To>(
+            Unit::template multiply_block<Result>(
                 left.from(row, 0), right, steps.size(), steps.begin > 0 ? block : nullptr, result,
                 {part_of(ahead.right, kLine, row, rows.size()),
                  part_of(ahead.left.from(row, 0), ahead.left.row, ahead.part, ahead.parts), finished, ahead.right_copy,
                  ahead.left_copy});
-            finished = completes ? plan_.finished(result, lanes_, rows.begin + row, column) : Finished<To>{};
+            finished = completes ? plan_.finished(result, lanes_, rows.begin + row, column) : Result{};
         }
         finished_ = finished;
     }
@@ -271,14 +271,14 @@ private:
         }
     }
 
-    const Plan<To>& plan_;
+    const Plan<Result>& plan_;
     Range rows_, columns_;
     float* complete_;  // one block, which stays in the first-level cache until it is written to the result
     float* lanes_;     // partial sums of its squares
     float* sums_;
     std::byte* left_;  // buffers for copies of the left operand, followed by the buffers of the right operand
     Copies left_copies_, right_copies_;
-    Finished<To> finished_;
+    Result finished_;
 };
 
 /// Number of parts of the result's rows and columns.
@@ -306,11 +306,11 @@ std::int64_t equal_pieces(std::int64_t all, std::int64_t most) {
     return ceil_div(all, pieces);
 }
 
-template <typename Unit, typename To>
-Plan<To> plan_of(const TileProduct& product, std::int64_t steps, const Grid& grid, const Finished<To>& result) {
+template <typename Unit, typename Result>
+Plan<Result> plan_of(const TileProduct& product, std::int64_t steps, const Grid& grid, const Result& result) {
     constexpr std::int64_t kMostSums = Unit::kSumBytes / (kBlockFloats * kFloatBytes);
     const std::int64_t rows = ceil_div(product.rows / kTileBlock, grid.rows);
-    Plan<To> plan;
+    Plan<Result> plan;
     plan.steps = steps;
     if (steps <= Unit::kWhole) {
         plan.slice = steps;
@@ -324,24 +324,24 @@ Plan<To> plan_of(const TileProduct& product, std::int64_t steps, const Grid& gri
     plan.result = result;
     plan.result.columns = product.columns;
     plan.result.streams =
-        goes_past_cache(product.rows * product.columns * static_cast<std::int64_t>(sizeof(To)), result.y);
+        goes_past_cache(product.rows * product.columns * static_cast<std::int64_t>(sizeof(*result.y)), result.y);
     return plan;
 }
 
-template <typename Unit, typename T, typename To> void multiply_by(const TileProduct& product, const Operand& x,
-                                                                   const Operand& w, const Finished<To>& result,
-                                                                   std::span<float> scratch) {
+template <typename Unit, typename T, typename Result> void multiply_by(const TileProduct& product, const Operand& x,
+                                                                       const Operand& w, const Result& result,
+                                                                       std::span<float> scratch) {
     constexpr std::int64_t kFloats = part_floats<Unit>();
     const Range rows{0, product.rows / kTileBlock};
     const Range columns{0, product.columns / kTileBlock};
     const auto room = static_cast<int>(static_cast<std::int64_t>(scratch.size()) / kFloats);
     const Grid grid = grid_of(rows.size(), columns.size(), std::clamp(omp_get_max_threads(), 1, room));
-    Plan<To> plan = plan_of<Unit>(product, product.inner / kStep<T>, grid, result);
+    Plan<Result> plan = plan_of<Unit>(product, product.inner / kStep<T>, grid, result);
     plan.left = x;
     plan.right = w;
     parallel_tasks(grid.rows * grid.columns, [&](std::int64_t task) {
-        Part<Unit, To>(plan, scratch.data() + task * kFloats, rows.part(task / grid.columns, grid.rows),
-                       columns.part(task % grid.columns, grid.columns))
+        Part<Unit, Result>(plan, scratch.data() + task * kFloats, rows.part(task / grid.columns, grid.rows),
+                           columns.part(task % grid.columns, grid.columns))
             .run();
     });
 }
@@ -377,6 +377,8 @@ bool has(TileUnit unit) {
             return processor.avx512_bf16;
         case TileUnit::multiply_adds:
             return processor.avx512;
+        case TileUnit::byte_products:
+            return processor.avx512_vnni;
     }
     return false;
 }
@@ -389,6 +391,8 @@ std::int64_t tile_scratch_floats(TileUnit unit, int threads) {
             return threads * part_floats<DotUnit>();
         case TileUnit::multiply_adds:
             return threads * part_floats<FloatUnit>();
+        case TileUnit::byte_products:
+            return threads * part_floats<ByteUnit>();
     }
     return 0;
 }
@@ -410,6 +414,34 @@ void tile_product(const TileProduct& product, const FloatLeftOperand& x, const f
                   const TileResult& y, std::span<float> scratch) {
     multiply_by<FloatUnit, float>(product, left_operand(product, x), right_operand(product, w), finished(y, bias),
                                   scratch);
+}
+
+template <typename To> void tile_product(const TileProduct& product, const std::uint8_t* x, const std::int8_t* w,
+                                         const Rescaling& how, To* y, std::span<float> scratch) {
+    Rescaled<To> result;
+    result.how = how;
+    result.y = y;
+    const Operand left = in_rows(x, product.inner);
+    const Operand right{packed_columns(w, product.inner / kStep<std::uint8_t>)};
+    multiply_by<ByteUnit, std::uint8_t>(product, left, right, result, scratch);
+}
+
+template void tile_product(const TileProduct&, const std::uint8_t*, const std::int8_t*, const Rescaling&, float*,
+                           std::span<float>);
+template void tile_product(const TileProduct&, const std::uint8_t*, const std::int8_t*, const Rescaling&, BFloat16*,
+                           std::span<float>);
+
+void copy_to_byte_panels(std::int64_t rows, std::int64_t columns, const std::int8_t* m, std::int8_t* panels) {
+    parallel_tasks(columns / kTileBlock, [&](std::int64_t panel) {
+        const std::int8_t* from = m + panel * kTileBlock;
+        std::int8_t* to = panels + panel * kTileBlock * rows;
+        for (std::int64_t row = 0; row < rows; row += kQuad, from += kQuad * columns) {
+            for (std::int64_t column = 0; column < kTileBlock; ++column) {
+                for (std::int64_t i = 0; i < kQuad; ++i)
+                    *to++ = from[i * columns + column];
+            }
+        }
+    });
 }
 
 }  // namespace cnntrain::cpu

@@ -10,6 +10,8 @@
 //   right panels  32 columns each, with their pairs of rows in order: Panels with 32 columns (kernels.h)
 //   left panels   32 rows each, in blocks of 32 columns, each block row by row
 //
+// For bytes, a tile holds 16 rows of 64, and a right panel the four elements of a column in four rows side by side.
+//
 // For f32, a tile holds 16 rows of 16 elements. Operands are row-major: each thread copies a part of them into its
 // cache while it multiplies the previous part.
 #pragma once
@@ -23,9 +25,9 @@ namespace cnntrain::cpu {
 /// The numbers of rows and columns of operands and results are multiples of this.
 inline constexpr std::int64_t kTileBlock = 32;
 
-/// The unit that multiplies tiles: Intel's AMX, AVX512-BF16's dot products, or AVX-512's multiply-adds. The first two
-/// multiply bfloat16 and read the same panels; the third multiplies f32.
-enum class TileUnit : std::uint8_t { amx, dot_products, multiply_adds };
+/// The unit that multiplies tiles: Intel's AMX, AVX512-BF16's dot products, AVX-512's multiply-adds, or AVX512-VNNI's
+/// products of bytes. The first two multiply bfloat16 and read the same panels; the third multiplies f32.
+enum class TileUnit : std::uint8_t { amx, dot_products, multiply_adds, byte_products };
 
 /// True if this processor has the unit and the system lets this process use it. The units for bfloat16, and the copy
 /// functions below, need AVX512-BF16.
@@ -75,6 +77,14 @@ struct FloatLeftOperand {
 /// null. The result does not depend on the number of threads.
 void tile_product(const TileProduct& product, const FloatLeftOperand& x, const float* w, const float* bias,
                   const TileResult& y, std::span<float> scratch);
+
+/// y = the values of x * w (see Rescaling), by TileUnit::byte_products. x and y are row-major, w is in byte panels. The
+/// inner dimension is a multiple of kByteStep.
+inline constexpr std::int64_t kByteStep = 64;
+template <typename To> void tile_product(const TileProduct& product, const std::uint8_t* x, const std::int8_t* w,
+                                         const Rescaling& how, To* y, std::span<float> scratch);
+/// The byte panels of a row-major m [rows,columns].
+void copy_to_byte_panels(std::int64_t rows, std::int64_t columns, const std::int8_t* m, std::int8_t* panels);
 
 /// The right panels of m^T, and optionally of m, for a row-major m [rows,columns]. m is read once.
 template <typename From> struct RightPanels {

@@ -1,8 +1,14 @@
-// Convolutions in 8 bits: oneDNN's primitives on channels-last bytes.
+// Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, and dense layers in 8 bits, by own kernels or
+// by oneDNN's products.
+#include <omp.h>
+
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "backend/cpu/isa.h"
+#include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/own_conv.h"
 #include "cnntrain/base/error.h"
@@ -48,29 +54,6 @@ void lower_dequantise(const NodeContext& lower) {
     });
 }
 
-template <typename T> float float_of(T value) {
-    if constexpr (std::is_same_v<T, float>) {
-        return value;
-    } else {
-        return to_float(value);
-    }
-}
-
-/// Once after a load.
-template <typename T>
-void quantise_rows(std::int64_t rows, std::int64_t outputs, const T* w, std::int8_t* numbers, float* scales) {
-    constexpr float kMost = 127;
-    std::fill_n(scales, outputs, 0.0F);
-    for (std::int64_t i = 0; i < rows * outputs; ++i)
-        scales[i % outputs] = std::max(scales[i % outputs], std::abs(float_of(w[i])));
-    for (std::int64_t o = 0; o < outputs; ++o)
-        scales[o] = scales[o] > 0 ? scales[o] / kMost : 1;
-    for (std::int64_t i = 0; i < rows * outputs; ++i) {
-        numbers[i] =
-            static_cast<std::int8_t>(std::clamp(std::nearbyint(float_of(w[i]) / scales[i % outputs]), -kMost, kMost));
-    }
-}
-
 void lower_quantise_weight(const NodeContext& lower) {
     const ValueId numbers = lower.node.outputs[0];
     const ValueId scales = lower.node.outputs[1];
@@ -81,10 +64,10 @@ void lower_quantise_weight(const NodeContext& lower) {
     const Placed result = lower.values.define(numbers, lower.layouts.row_major_desc(numbers));
     const Placed factors = lower.values.define(scales, row_major(lower.graph.desc(scales)));
     with_float_type(weight.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {weight}, {result, factors},
-                        [=, rows = desc.elements() / outputs](const StepContext&) {
-                            quantise_rows(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
-                        });
+        lower.steps.add(
+            "kernel", {weight}, {result, factors}, [=, rows = desc.elements() / outputs](const StepContext&) {
+                quantise_weight(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
+            });
     });
 }
 
@@ -129,6 +112,12 @@ Placed factors_of(const NodeContext& lower, const Placed& scales, const Arithmet
                               });
 }
 
+std::vector<std::int32_t> sums_of_columns(std::int64_t rows, std::int64_t columns, const Placed& weight) {
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(columns));
+    sum_columns(rows, columns, weight.as<std::int8_t>(), sums.data());
+    return sums;
+}
+
 /// The bias in the unit of the sums, f32[O], with what numbers that are no zeros add to them.
 Placed bias_of(const NodeContext& lower, const Placed& factors, const Arithmetic& how) {
     const auto& attrs = lower.node.as<QuantisedConvAttrs>();
@@ -141,9 +130,7 @@ Placed bias_of(const NodeContext& lower, const Placed& factors, const Arithmetic
     const double zero = how.folds_zero ? static_cast<double>(attrs.x.zero) : 0;
     return lower.weights.made(lower.node.name + ":bias", {DType::f32, {outputs}}, {factors, bias, weight},
                               [=](const Placed& to) {
-                                  std::vector<double> sums(static_cast<std::size_t>(outputs));
-                                  for (std::int64_t i = 0; i < rows * outputs && zero != 0; ++i)
-                                      sums[static_cast<std::size_t>(i % outputs)] += weight.as<std::int8_t>()[i];
+                                  const std::vector<std::int32_t> sums = sums_of_columns(rows, outputs, weight);
                                   for (std::int64_t o = 0; o < outputs; ++o) {
                                       const double factor = factors.as<float>()[o];
                                       const double whole = (bias.as<float>()[o] - residual) / how.unit + how.shift -
@@ -151,6 +138,105 @@ Placed bias_of(const NodeContext& lower, const Placed& factors, const Arithmetic
                                       to.as<float>()[o] = static_cast<float>(whole / factor);
                                   }
                               });
+}
+
+void lower_quantise_rows(const NodeContext& lower) {
+    const auto activation = lower.node.as<graph::ActivationAttrs>().activation;
+    const ValueId y = lower.node.outputs[0];
+    const ValueId bits = lower.node.outputs[1];
+    const TensorDesc& desc = lower.graph.desc(y);
+    const RowsInBytes rows{desc.elements() / desc.shape.back(), desc.shape.back()};
+    const Placed source = lower.values.in_order(lower.node.inputs[0]);
+    const Placed result = lower.values.define(y, row_major(desc));
+    const Placed found = lower.values.define(bits, row_major(lower.graph.desc(bits)));
+    const auto scratch = lower.steps.scratch_floats(omp_get_max_threads() * rows.features);
+    with_float_type(source.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", {source}, {result, found}, [=](const StepContext&) {
+            quantise_rows(rows, activation, source.as<T>(), result.as<std::uint8_t>(), found.as<float>(), scratch());
+        });
+    });
+}
+
+/// The operands of a dense layer in 8 bits, and what its sums' values need.
+struct QuantisedDense {
+    explicit QuantisedDense(const NodeContext& lower) {
+        const auto& inputs = lower.node.inputs;
+        const TensorDesc& weight_desc = lower.graph.desc(inputs[2]);
+        product.inner = weight_desc.shape[0];
+        product.columns = weight_desc.shape[1];
+        product.rows = lower.graph.desc(inputs[0]).elements() / product.inner;
+        x = lower.values.in_order(inputs[0]);
+        bits = lower.values.operand(inputs[1]);
+        w = lower.values.operand(inputs[2]);
+        scales = lower.values.operand(inputs[3]);
+        if (inputs.size() > 4) bias = lower.values.float_vector(inputs[4]);
+        sums = lower.weights.made(lower.node.name + ":sums", {DType::f32, {product.columns}}, {w, scales},
+                                  [product = product, w = w, scales = scales](const Placed& to) {
+                                      const std::vector<std::int32_t> whole =
+                                          sums_of_columns(product.inner, product.columns, w);
+                                      std::ranges::transform(whole, std::span(scales.as<float>(), whole.size()),
+                                                             to.as<float>(), std::multiplies<float>());
+                                  });
+    }
+
+    Rescaling rescaling() const {
+        return {bits.as<float>(), scales.as<float>(), sums.as<float>(), bias ? bias.as<float>() : nullptr};
+    }
+    /// `operands`, and what rescaling() reads.
+    std::vector<Placed> reads(std::vector<Placed> operands) const {
+        operands.insert(operands.end(), {bits, scales, sums});
+        if (bias) operands.push_back(bias);
+        return operands;
+    }
+
+    TileProduct product;
+    Placed x, bits, w, scales, sums, bias;
+};
+
+/// Own kernels are for AVX512-VNNI; they store bfloat16 by an instruction of AVX512-BF16. AMX's products are faster.
+bool is_for_tiles(const TileProduct& product, DType type) {
+    const Isa isa = effective_isa();
+    return isa.avx512 && !isa.amx && (type == DType::f32 || isa.avx512_bf16) && has(TileUnit::byte_products) &&
+           product.is_whole() && product.inner % kByteStep == 0;
+}
+
+void lower_quantised_dense(const NodeContext& lower) {
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const QuantisedDense dense(lower);
+    const TileProduct& product = dense.product;
+    if (is_for_tiles(product, y_desc.dtype)) {
+        const Placed panels = lower.weights.made(
+            lower.node.name + ":panels", lower.graph.desc(lower.node.inputs[2]), {dense.w}, [=](const Placed& to) {
+                copy_to_byte_panels(product.inner, product.columns, dense.w.as<std::int8_t>(), to.as<std::int8_t>());
+            });
+        const Placed result = lower.values.define(y, row_major(y_desc));
+        const auto scratch =
+            lower.steps.scratch_floats(tile_scratch_floats(TileUnit::byte_products, omp_get_max_threads()));
+        with_float_type(y_desc.dtype, [&]<typename T>() {
+            lower.steps.add("tiles", dense.reads({dense.x, panels}), {result}, [=](const StepContext&) {
+                tile_product(product, dense.x.as<std::uint8_t>(), panels.as<std::int8_t>(), dense.rescaling(),
+                             result.as<T>(), scratch());
+            });
+        });
+        return;
+    }
+    const Primitive multiply = lower.onednn.matmul(matrix_desc(product.rows, product.inner, DType::u8),
+                                                   any_layout(matrix_desc(product.inner, product.columns, DType::i8)),
+                                                   matrix_desc(product.rows, product.columns, DType::i32), false);
+    Placed x = dense.x;
+    x.desc = multiply.src;
+    const Placed w = lower.weights.prepared(lower.node.inputs[2], multiply.weights);
+    const Placed whole = lower.steps.temporary("sums", multiply.dst, DType::i32);
+    lower.steps.add_primitive(multiply, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, whole}},
+                              {DNNL_ARG_DST});
+    const Placed result = lower.values.define(y, row_major(y_desc));
+    with_float_type(y_desc.dtype, [&]<typename T>() {
+        lower.steps.add("kernel", dense.reads({whole}), {result}, [=](const StepContext&) {
+            rescale_rows(RowsInBytes{product.rows, product.columns}, whole.as<std::int32_t>(), dense.rescaling(),
+                         result.as<T>());
+        });
+    });
 }
 
 void lower_quantised_conv2d(const NodeContext& lower) {
@@ -199,8 +285,10 @@ std::span<const LoweringEntry> quantised_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {
         {graph::OpKind::quantise, lower_quantise},
         {graph::OpKind::dequantise, lower_dequantise},
+        {graph::OpKind::quantise_rows, lower_quantise_rows},
         {graph::OpKind::quantise_weight, lower_quantise_weight},
         {graph::OpKind::quantised_conv2d, lower_quantised_conv2d, kPrimitive},
+        {graph::OpKind::quantised_dense, lower_quantised_dense},
     };
     return kLowerings;
 }
