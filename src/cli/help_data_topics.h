@@ -345,25 +345,29 @@ inline constexpr std::string_view kEightBits = R"(
   cnntrain validation --restore-path RUN/8bit
   cnntrain inference RUN/8bit PHOTOS/*.jpg
 
-quantise writes a copy of a checkpoint with a plan for 8 bits. The weights in the file stay as they
-are; each load rounds those of a convolution to whole numbers from -127 to 127, with a scale for
-each output. The values that convolutions read and write become whole numbers from 0 to 255; their
-ranges are measured on training samples (--samples 256). Three choices of limits are tried: the
-extremes, percentiles, and those of the least squared error. The one with which the answers to these
-samples diverge least from those of the network in 16 or 32 bits is taken. If they still diverge by
-more than 0.01, the convolutions that change them most stay in 16 or 32 bits.
+quantise writes a copy of a checkpoint with a plan for 8 bits: for convolutions, and for the dense
+layers of BERT's encoder. The weights in the file stay as they are; each load rounds those of a
+layer to whole numbers from -127 to 127, with a scale for each output. The values that layers read
+become whole numbers from 0 to 255. If the answers to training samples (--samples 256) diverge from
+those of the network in 16 or 32 bits by more than 0.01, the layers that change them most stay in 16
+or 32 bits.
 
-Norms are folded into the convolutions, residuals are added and activations computed on the sums,
-and numbers pass from one convolution to the next. Squeeze-excite, pooling to one pixel, and the
-last layer stay in 16 or 32 bits.
+The values of convolutions have one range for all images, measured on these samples. Three choices
+of limits are tried: the extremes, percentiles, and those of the least squared error; the one with
+the least divergence is taken. Norms are folded into the convolutions, residuals are added and
+activations computed on the sums, and numbers pass from one convolution to the next. Squeeze-excite,
+pooling to one pixel, and the last layer stay in 16 or 32 bits.
+
+The values of dense layers have a range for each token, found while it is computed. Attention, layer
+norms, the pooler and the classifier stay in 16 or 32 bits.
 
 The copy is judged by the validation split, none of whose samples chose anything. If the accuracy
 falls by more than --most-loss (0.5) points, or two samples if these are more, nothing is written.
 
-Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; networks with group
-norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX). Without
-them, and for training, the copy is computed as the checkpoint that it was made from. IPUs refuse
-it. `validation --restore-path RUN` leaves such copies out.
+Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; image networks with
+group norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX).
+Without them, and for training, the copy is computed as the checkpoint that it was made from. IPUs
+refuse it. `validation --restore-path RUN` leaves such copies out.
 )";
 
 inline constexpr std::string_view kQuestionAnswering = R"(

@@ -659,7 +659,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"labels", "photos and texts with several labels: tables, losses, scores, thresholds", body(kLabels)},
         {"features", "a last layer in seconds, its cache, suspicious labels, near-duplicates", body(kFeatures)},
         {"precision", "types of weights and computation", body(kPrecision)},
-        {"eight-bits", "quantise: convolutions in 8 bits, how they are chosen and judged", body(kEightBits)},
+        {"eight-bits", "quantise: layers in 8 bits, how they are chosen and judged", body(kEightBits)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},
         {"pipelines", "stages, lanes, replicas in one process", body(kPipelines)},
         {"processes", "training in several processes: results, gradients, faults", body(kProcesses)},

@@ -72,7 +72,7 @@ const CommandFlags& quantise_flags() {
          {"--most-loss", "0.5",
           "points of accuracy on the validation split that may be lost; not less than two samples"}},
         "\n"
-        "Writes a checkpoint with which validation, inference and profile compute convolutions in 8 bits.\n"
+        "Writes a checkpoint with which validation, inference and profile compute in 8 bits.\n"
         "Nothing is trained, and the weights in the file stay as they are.\n"
         "  cnntrain quantise RUN\n"
         "  cnntrain inference RUN/8bit/ckpt-best PHOTOS/*.jpg\n"

@@ -15,6 +15,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/passes.h"
@@ -183,30 +184,15 @@ public:
     EightBitPlan plan() {
         const Sweep sweep(*training_, backend_, settings_, host_, how_.samples);
         const graph::Graph wide = graph_for(sweep);
-        convolutions_ = graph::eight_bit_convolutions(wide);
-        if (convolutions_.empty()) {
+        layers_ = graph::eight_bit_layers(wide);
+        if (layers_.empty()) {
             throw Error(ErrorKind::unsupported,
-                        "this network has no convolution that can be computed in 8 bits: they are those that are "
-                        "followed by batch norms, or have a bias");
+                        "this network has no layer that can be computed in 8 bits: they are the dense layers of BERT's "
+                        "encoder, and convolutions that batch norms follow or that have a bias");
         }
-        const std::map<std::string, Spread> spreads = measure(sweep, wide);
         const Answers answers = ask(sweep, wide);
-        EightBitPlan best;
-        double least = std::numeric_limits<double>::infinity();
-        std::string chosen;
-        for (const Method& method : kMethods) {
-            EightBitPlan plan;
-            for (const auto& [name, spread] : spreads)
-                plan.bits[name] = method.limits(spread).bits();
-            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, plan)));
-            observers_.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
-            if (found >= least) continue;
-            least = found;
-            best = std::move(plan);
-            chosen = method.name;
-        }
-        observers_.line("Ranges by " + chosen + " are taken");
-        return least > kMostDivergence ? with_wide(best, least) : best;
+        const auto [plan, found] = ranged(sweep, wide, answers);
+        return found > kMostDivergence ? with_wide(plan, found) : plan;
     }
 
     /// Throws Error(unsupported) if the network in 8 bits is worse by more than is wanted.
@@ -235,7 +221,7 @@ public:
         observers_.on(metrics::Result{"In 8 bits, " + text});
     }
 
-    std::size_t convolutions() const { return convolutions_.size(); }
+    std::size_t layers() const { return layers_.size(); }
 
 private:
     static constexpr double kMostDivergence = 0.01;
@@ -250,6 +236,32 @@ private:
         sweep.run(graph, seed_, how_.checkpoint, kLogits, task_.columns().unit, observers_, add);
     }
 
+    /// The plan with all layers in 8 bits, and its divergence from these answers. Only convolutions have ranges.
+    std::pair<EightBitPlan, double> ranged(const Sweep& sweep, const graph::Graph& wide, const Answers& answers) {
+        const std::map<std::string, Spread> spreads = measure(sweep, wide);
+        if (spreads.empty()) {
+            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, {})));
+            observers_.line(formatted("All layers in 8 bits: divergence %.4g", found));
+            return {{}, found};
+        }
+        EightBitPlan best;
+        double least = std::numeric_limits<double>::infinity();
+        std::string chosen;
+        for (const Method& method : kMethods) {
+            EightBitPlan plan;
+            for (const auto& [name, spread] : spreads)
+                plan.bits[name] = method.limits(spread).bits();
+            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, plan)));
+            observers_.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
+            if (found >= least) continue;
+            least = found;
+            best = std::move(plan);
+            chosen = method.name;
+        }
+        observers_.line("Ranges by " + chosen + " are taken");
+        return {best, least};
+    }
+
     /// The values of convolutions, over the samples.
     std::map<std::string, Spread> measure(const Sweep& sweep, graph::Graph graph) {
         std::vector<std::string> names;
@@ -257,6 +269,7 @@ private:
             names.push_back(graph.value(value).name);
             graph.mark_output("range/" + names.back(), value);
         }
+        if (names.empty()) return {};
         std::map<std::string, Spread> spreads;
         const auto each = [&](void (Spread::*take)(std::span<const float>)) {
             run(sweep, graph, [&](const BatchCopy&, const backend::Executable& outputs) {
@@ -292,17 +305,17 @@ private:
         return answers;
     }
 
-    /// Leaves the convolutions that change the answers most in their floating type, as few as suffice: 1, 2, 4 ...
+    /// Leaves the layers that change the answers most in their floating type, as few as suffice: 1, 2, 4 ...
     EightBitPlan with_wide(EightBitPlan plan, double all) {
-        constexpr std::int64_t kFew = 64;  // samples, on which each convolution alone is tried
+        constexpr std::int64_t kFew = 64;  // samples, on which each layer alone is tried
         const Sweep sweep(*training_, backend_, settings_, host_, kFew);
         const graph::Graph wide = graph_for(sweep);
         const Answers answers = ask(sweep, wide);
-        observers_.line("Measuring what each of " + std::to_string(convolutions_.size()) + " convolutions changes");
+        observers_.line("Measuring what each of " + std::to_string(layers_.size()) + " layers changes");
         std::vector<std::pair<double, std::string>> costs;
-        for (const std::string& name : convolutions_) {
+        for (const std::string& name : layers_) {
             EightBitPlan alone = plan;
-            alone.wide.insert(convolutions_.begin(), convolutions_.end());
+            alone.wide.insert(layers_.begin(), layers_.end());
             alone.wide.erase(name);
             costs.emplace_back(divergence(answers, ask(sweep, graph::in_eight_bits(wide, alone))), name);
         }
@@ -315,7 +328,7 @@ private:
             for (std::size_t i = 0; i < count; ++i)
                 plan.wide.insert(costs[i].second);
             found = divergence(whole_answers, ask(whole, graph::in_eight_bits(whole_wide, plan)));
-            observers_.line(counted(static_cast<std::int64_t>(plan.wide.size()), "convolution") + " of " +
+            observers_.line(counted(static_cast<std::int64_t>(plan.wide.size()), "layer") + " of " +
                             std::to_string(costs.size()) + " in more bits" + formatted(": divergence %.4g", found));
         }
         return plan;
@@ -330,7 +343,7 @@ private:
     const Host& host_;
     metrics::Observers& observers_;
     std::unique_ptr<Samples> training_;
-    std::vector<std::string> convolutions_;
+    std::vector<std::string> layers_;
 };
 
 std::string text_of(const EightBitPlan& plan) {
@@ -365,6 +378,24 @@ std::optional<EightBitPlan> eight_bit_plan(const FileSystem& files, const std::s
     }
 }
 
+graph::Graph EvaluationGraphs::as_checkpoint_computes(graph::Graph wide) const {
+    if (!plan_) {
+        const bool evaluates = settings_.main.restore_path && !settings_.main.trains;
+        plan_ = evaluates ? eight_bit_plan(posix_files(), *settings_.main.restore_path) : std::nullopt;
+        if (*plan_ && !backend_.info().multiplies_bytes) {
+            log::warning(
+                "this processor has no products of 8 bits (VNNI) and would cut large sums off at 16 bits: the network "
+                "is computed in 16 or 32 bits, and its answers are those of the checkpoint that was quantised");
+            plan_->reset();
+        }
+        if (*plan_) {
+            const std::size_t kept = (*plan_)->wide.size();
+            log::info("layers are computed in 8 bits" + (kept == 0 ? "" : ", but for " + std::to_string(kept)));
+        }
+    }
+    return *plan_ ? graph::in_eight_bits(graph::with_folded_norms(wide), **plan_) : std::move(wide);
+}
+
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& how, const Host& host,
               metrics::Observers& observers) {
     if (eight_bit_plan(*host.files, how.checkpoint)) {
@@ -385,8 +416,8 @@ void quantise(const TaskRow& row, const options::ParseResult& arguments, const Q
         weights::load(*host.files, how.checkpoint, weights::edited_if(arguments.settings.checkpoint.trust_edited));
     checkpoint.metadata[kEightBitsKey] = text_of(plan);
     weights::save(*host.files, how.output, checkpoint);
-    observers.line("Saved " + how.output + ": " + std::to_string(quantiser.convolutions() - plan.wide.size()) + " of " +
-                   counted(static_cast<std::int64_t>(quantiser.convolutions()), "convolution") + " in 8 bits");
+    observers.line("Saved " + how.output + ": " + std::to_string(quantiser.layers() - plan.wide.size()) + " of " +
+                   counted(static_cast<std::int64_t>(quantiser.layers()), "layer") + " in 8 bits");
 }
 
 }  // namespace cnntrain::run

@@ -12,6 +12,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
+#include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -25,7 +26,7 @@ public:
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
         const Outcome made = run("quantise " + at("run"));
         ASSERT_EQ(made.exit_code, 0) << made.text;
-        EXPECT_THAT(made.text, HasSubstr("7 of 7 convolutions in 8 bits"));
+        EXPECT_THAT(made.text, HasSubstr("7 of 7 layers in 8 bits"));
     }
 
 protected:
@@ -110,6 +111,35 @@ TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
     weights::save(posix_files(), at("damaged.safetensors"), damaged);
     expect_error("validation --no-logs --data-dir " + at("data") + " --restore-path " + at("damaged.safetensors"),
                  ErrorKind::data, {"damaged"});
+}
+
+/// Texts of two classes, which one word of each tells apart.
+TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
+    const test::TemporaryFolder folder;
+    std::string texts = "text\tlabel\n";
+    for (int i = 0; i < 400; ++i)
+        texts += std::string(i % 3 == 0 ? "c " : "d ") + (i % 2 == 0 ? "a " : "b ") + (i % 5 == 0 ? "c" : "d d") +
+                 (i % 2 == 0 ? "\teven\n" : "\todd\n");
+    write_text(posix_files(), folder / "texts.tsv", texts);
+    write_text(posix_files(), folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+    const Outcome trained =
+        run("train --task text-classification --no-validation --vocab-size 9 --hidden-size 64 --num-attention-heads 2 "
+            "--threads 1 "
+            "--num-hidden-layers 1 --intermediate-size 96 --learning-rate 2e-3 --epochs 4 --seq-length 16 --data-dir " +
+            (folder / "texts.tsv") + " --vocab-file " + (folder / "vocab.txt") + " --logs-path " + (folder / "run"));
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const Outcome made = run("quantise " + (folder / "run"));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    EXPECT_THAT(made.text, AllOf(HasSubstr("4 of 4 layers in 8 bits"), HasSubstr("100.00 %")));
+    const auto validated = [&](const std::string& options) {
+        return run("validation --no-logs --restore-path " + (folder / "run/8bit") + options);
+    };
+    EXPECT_THAT(validated("").text, HasSubstr("accuracy: 100.000 %"));
+    EXPECT_THAT(validated(" --precision 16.16 --backend cpu").text, HasSubstr("accuracy: 100.000 %"));
+    EXPECT_THAT(validated(" --backend ref").text, HasSubstr("accuracy: 100.000 %"));
+    EXPECT_EQ(validated(" --backend ipu").exit_code, exit_code(ErrorKind::unsupported));
+    const Outcome exported = run("convert " + (folder / "run/8bit") + " " + (folder / "model.onnx") + " --to onnx");
+    EXPECT_EQ(exported.exit_code, 0) << exported.text;
 }
 
 }  // namespace

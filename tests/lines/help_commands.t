@@ -18,7 +18,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
-    quantise       compute convolutions in 8 bits
+    quantise       compute a network in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -55,7 +55,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
-    quantise       compute convolutions in 8 bits
+    quantise       compute a network in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -507,7 +507,7 @@ What each command's short help prints.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
-    quantise       compute convolutions in 8 bits
+    quantise       compute a network in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -532,7 +532,7 @@ What each command's short help prints.
     labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
-    eight-bits     quantise: convolutions in 8 bits, how they are chosen and judged
+    eight-bits     quantise: layers in 8 bits, how they are chosen and judged
     reproducibility when two runs give the same results
     pipelines      stages, lanes, replicas in one process
     processes      training in several processes: results, gradients, faults

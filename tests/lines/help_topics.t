@@ -18,7 +18,7 @@ Each topic of help, and what is not one.
     benchmark      run the entries of a benchmarks.yml (also examples_utils)
     poprun         launch over MPI
     convert        import and export checkpoints (also convert_ckpt.py)
-    quantise       compute convolutions in 8 bits
+    quantise       compute a network in 8 bits
     weights        list and fetch published weights
     report         a page about a run: did it learn, how fast, what does it confuse, what ran
     profile        where a step's time goes
@@ -43,7 +43,7 @@ Each topic of help, and what is not one.
     labels         photos and texts with several labels: tables, losses, scores, thresholds
     features       a last layer in seconds, its cache, suspicious labels, near-duplicates
     precision      types of weights and computation
-    eight-bits     quantise: convolutions in 8 bits, how they are chosen and judged
+    eight-bits     quantise: layers in 8 bits, how they are chosen and judged
     reproducibility when two runs give the same results
     pipelines      stages, lanes, replicas in one process
     processes      training in several processes: results, gradients, faults
@@ -590,6 +590,41 @@ Each topic of help, and what is not one.
     cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR \
         --do-training --do-evaluation --do-predict --vocab-file vocab.txt --init-checkpoint CKPT \
         --output-dir OUT
+  $ cnntrain help question-answering
+  BERT finds the answer to a question in a text, as in SQuAD 1.1, and in SQuAD 2.0 that there is none
+  (--version-2-with-negative). Files have SQuAD's layout in JSON:
+  
+    {"data": [{"paragraphs": [{"context": "Ada was born in London.", "qas": [
+        {"id": "1", "question": "Where was Ada born?",
+         "answers": [{"text": "London", "answer_start": 16}]}]}]}]}
+  
+  answer_start counts characters of the context, from 0. Training needs one answer to each question;
+  one whose text is not found at answer_start is left out with a warning. Validation takes any number
+  of true answers, inference needs none.
+  
+    cnntrain train --task question-answering --data-dir train-v1.1.json \
+        --validation-file dev-v1.1.json --init-checkpoint FOLDER/model.safetensors
+    cnntrain validation --restore-path RUN --data-dir dev-v1.1.json
+    cnntrain inference --restore-path RUN --data-dir QUESTIONS.json --logs-path ANSWERS
+  
+  Sizes of the model and the vocabulary come from the files next to --init-checkpoint, as in text
+  classification. A text that is longer than --seq-length is cut into windows that begin --doc-stride
+  tokens apart; a sample of a training is such a window, and so are rates and epochs counted.
+  
+  Validation and inference put several short windows into a row of --seq-length tokens, as in text
+  classification.
+  
+  validation prints the share of exact matches and the mean F1 of words, in percent. inference prints
+  each answer with its probability and its place in the text. With --logs-path it writes
+  predictions.csv and the files of the original program: predictions.json, best_predictions.json and,
+  for SQuAD 2.0, null_odds.json.
+  
+  run_squad.py is accepted with its options and configurations:
+  
+    cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict \
+        --do-evaluation --train-file train-v1.1.json --predict-file dev-v1.1.json \
+        --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
+
   $ cnntrain help labels
   With --labels several, a photo or a text has any number of labels, also none. They come from a table
   (.csv, .tsv or .jsonl), in one of three forms:
@@ -678,6 +713,35 @@ Each topic of help, and what is not one.
   --compute-type bf16 or f32 overrides it. 16.32 computed in float32 equals 32.32 bit for bit. In
   16.16 computed in float32, convolutions read float32 copies of the weights, made once per update.
   With --backend ipu, the 16-bit type is IEEE half, in which all runs of 16 bits compute.
+  $ cnntrain help eight-bits
+    cnntrain quantise RUN                       writes RUN/8bit/ckpt-best.safetensors
+    cnntrain validation --restore-path RUN/8bit
+    cnntrain inference RUN/8bit PHOTOS/*.jpg
+  
+  quantise writes a copy of a checkpoint with a plan for 8 bits: for convolutions, and for the dense
+  layers of BERT's encoder. The weights in the file stay as they are; each load rounds those of a
+  layer to whole numbers from -127 to 127, with a scale for each output. The values that layers read
+  become whole numbers from 0 to 255. If the answers to training samples (--samples 256) diverge from
+  those of the network in 16 or 32 bits by more than 0.01, the layers that change them most stay in 16
+  or 32 bits.
+  
+  The values of convolutions have one range for all images, measured on these samples. Three choices
+  of limits are tried: the extremes, percentiles, and those of the least squared error; the one with
+  the least divergence is taken. Norms are folded into the convolutions, residuals are added and
+  activations computed on the sums, and numbers pass from one convolution to the next. Squeeze-excite,
+  pooling to one pixel, and the last layer stay in 16 or 32 bits.
+  
+  The values of dense layers have a range for each token, found while it is computed. Attention, layer
+  norms, the pooler and the classifier stay in 16 or 32 bits.
+  
+  The copy is judged by the validation split, none of whose samples chose anything. If the accuracy
+  falls by more than --most-loss (0.5) points, or two samples if these are more, nothing is written.
+  
+  Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; image networks with
+  group norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX).
+  Without them, and for training, the copy is computed as the checkpoint that it was made from. IPUs
+  refuse it. `validation --restore-path RUN` leaves such copies out.
+
   $ cnntrain help reproducibility
   With the same --seed and --threads on the same processor, results are the same, whatever the
   number of input threads. Without --seed, a seed is drawn and recorded. Another --threads changes

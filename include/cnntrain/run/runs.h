@@ -148,15 +148,30 @@ struct QuantiseSettings {
 };
 
 /// `quantise`: measures the ranges of the network's values on training samples, tries several choices of limits, leaves
-/// convolutions in their floating type if the answers change too much, and writes a copy of the checkpoint that says
-/// how to compute in 8 bits. `arguments`: of a validation of that checkpoint. Error(unsupported) if the accuracy falls
-/// by more than is accepted, and for networks without such convolutions or without classes.
+/// layers in their floating type if the answers change too much, and writes a copy of the checkpoint that says how to
+/// compute in 8 bits. `arguments`: of a validation of that checkpoint. Error(unsupported) if the accuracy falls by more
+/// than is accepted, and for networks without such layers or without classes.
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& settings,
               const Host& host, metrics::Observers& observers);
 
 /// The plan in 8 bits that stands in the checkpoint of a restore path; nothing for checkpoints without one, and
 /// for a path that names none. Error(data) if that is damaged.
 std::optional<graph::EightBitPlan> eight_bit_plan(const FileSystem& files, const std::string& restore_path);
+
+/// The graphs of a task that evaluates --restore-path. Its checkpoint is read when the first graph is asked for.
+class EvaluationGraphs {
+public:
+    EvaluationGraphs(const options::Settings& settings, const backend::Backend& backend)
+        : settings_(settings), backend_(backend) {}
+
+    /// This graph, in 8 bits if the checkpoint has a plan and the processor can follow it.
+    graph::Graph as_checkpoint_computes(graph::Graph wide) const;
+
+private:
+    const options::Settings& settings_;
+    const backend::Backend& backend_;
+    mutable std::optional<std::optional<graph::EightBitPlan>> plan_;
+};
 
 // Samples that look wrongly labelled, and near-duplicates across splits, by the features of a trained network.
 

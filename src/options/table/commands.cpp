@@ -92,7 +92,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::benchmark, "benchmark", {"examples_utils"}, "run the entries of a benchmarks.yml"},
         {Command::poprun, "poprun", {}, "launch over MPI"},
         {Command::convert, "convert", {"convert_ckpt.py"}, "import and export checkpoints"},
-        {Command::quantise, "quantise", {}, "compute convolutions in 8 bits"},
+        {Command::quantise, "quantise", {}, "compute a network in 8 bits"},
         {Command::weights, "weights", {}, "list and fetch published weights"},
         {Command::report, "report", {}, "a page about a run: did it learn, how fast, what does it confuse, what ran"},
         {Command::profile, "profile", {}, "where a step's time goes"},

@@ -307,32 +307,10 @@ const std::vector<double>& ImageClassification::class_weights() const {
     return class_weights_ ? *class_weights_ : none;
 }
 
-/// Read once, from the checkpoint that is evaluated.
-const std::optional<graph::EightBitPlan>& ImageClassification::eight_bits() const {
-    if (!eight_bits_) {
-        const bool evaluates = settings().main.restore_path && !settings().main.trains;
-        eight_bits_ = evaluates ? run::eight_bit_plan(posix_files(), *settings().main.restore_path) : std::nullopt;
-        if (*eight_bits_ && !backend_.info().multiplies_bytes) {
-            log::warning(
-                "this processor has no products of 8 bits (VNNI) and would cut large sums off at 16 bits: the network "
-                "is "
-                "computed in 32 bits, and its answers are those of the checkpoint that was quantised");
-            eight_bits_->reset();
-        }
-        if (*eight_bits_) {
-            const std::size_t wide = (*eight_bits_)->wide.size();
-            log::info("convolutions are computed in 8 bits" + (wide == 0 ? "" : ", but for " + std::to_string(wide)));
-        }
-    }
-    return *eight_bits_;
-}
-
 graph::Graph ImageClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     const TensorDesc& images = data::field_desc(fields, data::kImages);
     if (use == run::GraphUse::training) return training_graph(settings(), backend_, images, class_weights());
-    graph::Graph graph = evaluation_graph(settings(), backend_, images, use, views_in(fields));
-    const auto& plan = eight_bits();
-    return plan ? graph::in_eight_bits(graph::with_folded_norms(graph), *plan) : graph;
+    return graphs_.as_checkpoint_computes(evaluation_graph(settings(), backend_, images, use, views_in(fields)));
 }
 
 run::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {

@@ -13,8 +13,8 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/sets.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/graph/passes.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/teacher.h"
@@ -78,7 +78,6 @@ private:
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
     const std::vector<double>& class_weights() const;
-    const std::optional<graph::EightBitPlan>& eight_bits() const;
     Topic model_topic() const;
     Topic data_topic(options::Command command) const;
     Topic input_topic(options::Command command) const;
@@ -92,9 +91,9 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     run::TaskTraits traits_;
+    run::EvaluationGraphs graphs_{settings(), backend_};
     mutable std::map<data::Split, Count> used_;  // set once counted
     mutable std::optional<std::vector<double>> class_weights_;
-    mutable std::optional<std::optional<graph::EightBitPlan>> eight_bits_;
     mutable std::shared_ptr<data::ImageFolder> image_folder_;
     /// Set once asked for: the data may say how many classes there are.
     mutable std::optional<metrics::Columns> columns_;

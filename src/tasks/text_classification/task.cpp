@@ -132,6 +132,7 @@ private:
                                               .may_have = {"cls/"},
                                               .may_lack = {"bert/pooler/"},
                                               .classes_first = true}};
+    run::EvaluationGraphs graphs_{settings(), backend()};
     metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
@@ -423,8 +424,8 @@ graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fie
 graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
     if (use == run::GraphUse::classes && !settings().main.features.empty()) return features_graph(fields).graph;
     if (use != run::GraphUse::training) {
-        return graph::apply_rewrites(built_graph(fields, /*with_logits=*/use == run::GraphUse::classes),
-                                     backend().rewrites().evaluation);
+        return graphs_.as_checkpoint_computes(graph::apply_rewrites(
+            built_graph(fields, /*with_logits=*/use == run::GraphUse::classes), backend().rewrites().evaluation));
     }
     nn::BertClassificationRequest bert = request(fields);
     bert.head_dropout = own().head_dropout;
