@@ -112,7 +112,7 @@ graph::Graph in_eight_bits(const graph::Graph& graph) {
 
 TEST_P(EveryNetwork, InEightBitsAFileAnswersAlmostAsTheNetwork) {
     const TestNetwork network = image_network(settings(), 3, in_eight_bits);
-    if (graph::eight_bit_convolutions(graph::with_folded_norms(image_network(settings(), 1).graph)).empty())
+    if (graph::eight_bit_layers(graph::with_folded_norms(image_network(settings(), 1).graph)).empty())
         GTEST_SKIP() << "no convolution has a bias";
     if (settings().efficientnet.proxy_norm) GTEST_SKIP() << "its answers to such values change with every rounding";
     const OnnxModel model = to_onnx(network.part(), {});
@@ -284,7 +284,8 @@ TEST_F(Onnx, ADifferenceIsAShareOfTheGreatestNumber) {
 
 // ---- BERT ----
 
-TestNetwork classifier(bool split, bool groupbert = false) {
+TestNetwork classifier(bool split, bool groupbert = false,
+                       const std::function<graph::Graph(const graph::Graph&)>& rewritten = {}) {
     TestNetwork network;
     nn::BertClassificationRequest request;
     request.model.vocabulary = 50;
@@ -302,6 +303,7 @@ TestNetwork classifier(bool split, bool groupbert = false) {
     request.classes = 4;
     request.marks_logits = true;
     network.graph = nn::build_bert_classification_evaluation(request, ops::op_table());
+    if (rewritten) network.graph = rewritten(network.graph);
     network.draw_variables();
     std::map<std::string, HostTensor> batch;
     for (const graph::ValueId id : network.graph.values_with_role(graph::Role::input)) {
@@ -340,6 +342,18 @@ TEST(OnnxBert, AClassifierAnswersAsTheNetwork) {
         const OnnxModel model = to_onnx(network.part(), {});
         EXPECT_EQ(model.inputs.size(), 3U);
         EXPECT_EQ(model.inputs[0].dtype, DType::i32);
+    }
+}
+
+TEST(OnnxBert, InEightBitsAClassifierAnswersAlmostAsTheNetwork) {
+    for (const bool split : {false, true}) {
+        const TestNetwork network = classifier(split, false, in_eight_bits);
+        const OnnxModel model = to_onnx(network.part(), {});
+        const auto layers = graph::eight_bit_layers(classifier(split).graph);
+        EXPECT_EQ(std::ranges::count(operators(model), "MatMulInteger"), std::ssize(layers));
+        EXPECT_EQ(std::ssize(layers), split ? 12 : 8);
+        EXPECT_LT(apart(model, network.samples), 1e-3);
+        EXPECT_EQ(kind_of([&] { to_onnx(network.part(), {.weights = OnnxWeights::f16}); }), ErrorKind::unsupported);
     }
 }
 

@@ -33,11 +33,15 @@ std::map<std::string, OnnxAttribute> conv_attributes(const graph::ConvAttrs& att
             {"group", attrs.groups}};
 }
 
+void require_floats(Lowering& to) {
+    if (!to.builder().computes_in_f32())
+        throw Error(ErrorKind::unsupported, "a network in 8 bits is exported with the other numbers in f32");
+}
+
 /// QuantizeLinear, or DequantizeLinear, of a value.
 std::string in_bits(Lowering& to, std::string_view op, const std::string& name, const std::string& x,
                     const graph::EightBits& bits) {
-    if (!to.builder().computes_in_f32())
-        throw Error(ErrorKind::unsupported, "a network in 8 bits is exported with the other numbers in f32");
+    require_floats(to);
     OnnxBuilder& b = to.builder();
     return b.add(op, name,
                  {x, b.stored(name + "/scale", HostTensor::of<float>({}, {static_cast<float>(bits.scale)})),
@@ -260,6 +264,62 @@ void lower_dense(Lowering& to, const Node& node) {
     const std::string product = to.builder().add("MatMul", node.name, {to.at(node.inputs[0]), kernel});
     to.set(node.outputs[0],
            attrs.bias ? to.builder().add("Add", node.name + "/sum", {product, to.at(node.inputs[2])}) : product);
+}
+
+namespace {
+
+/// The zero of each row, [...,1]. Their scales have the name of the node's second result.
+std::string zeros_of_rows(const Node& rows) {
+    return rows.name + "/zero";
+}
+
+}  // namespace
+
+/// ONNX's own quantisation of the kind has one scale for all rows, so this is made of elementary operators.
+void lower_quantise_rows(Lowering& to, const Node& node) {
+    require_floats(to);
+    constexpr double kMost = 255;
+    constexpr double kLeastScale = 1e-30;  // rows of zeros
+    OnnxBuilder& b = to.builder();
+    const auto name = [&](const char* part) { return node.name + "/" + part; };
+    const std::string x =
+        to.activated(to.at(node.inputs[0]), node.as<graph::ActivationAttrs>().activation, name("activation"));
+    const std::string axis = b.integers(name("axis"), {-1});
+    const std::string least = b.add("ReduceMin", name("least"), {x, axis});
+    const std::string low = b.add("Min", name("low"), {least, b.number(0)});
+    const std::string high = b.add("Max", name("high"), {b.add("ReduceMax", name("most"), {x, axis}), b.number(0)});
+    const std::string range = b.add("Sub", name("range"), {high, low});
+    const std::string step = b.add("Mul", name("step"), {range, b.number(1 / kMost)});
+    const std::string scale = b.add("Max", name("scale"), {step, b.number(kLeastScale)});
+    const std::string shift = b.add("Div", name("shift"), {low, scale});
+    b.add_named("Round", zeros_of_rows(node), {b.add("Sub", name("minus_shift"), {b.number(0), shift})});
+    const std::string rounded = b.add("Round", name("rounded"), {b.add("Div", name("scaled"), {x, scale})});
+    const std::string numbers = b.add("Add", name("numbers"), {rounded, zeros_of_rows(node)});
+    const std::string limited = b.add("Clip", name("limited"), {numbers, b.number(0), b.number(kMost)});
+    to.set(node.outputs[0], b.add("Cast", node.name, {limited}, {{"to", kOnnxUint8}}));
+    to.set(node.outputs[1], scale);
+}
+
+void lower_quantised_dense(Lowering& to, const Node& node) {
+    OnnxBuilder& b = to.builder();
+    const auto name = [&](const char* part) { return node.name + "/" + part; };
+    const HostTensor& w = to.constant(node.inputs[2]);
+    const HostTensor& scales = to.constant(node.inputs[3]);
+    HostTensor sums(scales.desc());
+    for (std::int64_t i = 0; i < w.elements(); ++i)
+        sums.set(i % scales.elements(), sums.at(i % scales.elements()) + w.at(i));
+    for (std::int64_t o = 0; o < scales.elements(); ++o)
+        sums.set(o, sums.at(o) * scales.at(o));
+    const std::string whole = b.add("MatMulInteger", name("whole"), {to.at(node.inputs[0]), b.stored(name("w"), w)});
+    const std::string scaled =
+        b.add("Mul", name("scaled"),
+              {b.add("Cast", name("sums"), {whole}, {{"to", kOnnxFloat}}), b.stored(name("w/scales"), scales)});
+    const Node& rows = to.graph().node(to.graph().value(node.inputs[0]).producer);
+    const std::string shift = b.add("Mul", name("shift"), {zeros_of_rows(rows), b.stored(name("w/sums"), sums)});
+    const std::string products =
+        b.add("Mul", name("products"), {b.add("Sub", name("shifted"), {scaled, shift}), to.at(node.inputs[1])});
+    const bool has_bias = node.as<graph::DenseAttrs>().bias;
+    to.set(node.outputs[0], has_bias ? b.add("Add", node.name, {products, to.at(node.inputs[4])}) : products);
 }
 
 /// Networks are exported in 32 bits: only casts between equal types are left.

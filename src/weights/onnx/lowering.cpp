@@ -41,6 +41,8 @@ constexpr auto kLowerings = std::to_array<LoweringRow>({
     {OpKind::add, lower_add},
     {OpKind::activation, lower_activation},
     {OpKind::dense, lower_dense},
+    {OpKind::quantise_rows, lower_quantise_rows},
+    {OpKind::quantised_dense, lower_quantised_dense},
     {OpKind::cast, lower_cast},
     {OpKind::reshape, lower_reshape},
     {OpKind::slice, lower_slice},

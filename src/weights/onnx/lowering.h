@@ -51,6 +51,7 @@ private:
 inline constexpr const char* kOnnxBatch = "batch";  // name of the number of samples
 inline constexpr std::size_t kImageRank = 4;        // [N,C,H,W]; [N,H,W,C] in the graph
 inline constexpr std::int64_t kOnnxFloat = 1;
+inline constexpr std::int64_t kOnnxUint8 = 2;
 inline constexpr std::int64_t kOnnxInt64 = 7;
 inline constexpr std::int64_t kOnnxFloat16 = 10;
 
@@ -133,6 +134,8 @@ void lower_shortcut_pad(Lowering& to, const graph::Node& node);
 void lower_add(Lowering& to, const graph::Node& node);
 void lower_activation(Lowering& to, const graph::Node& node);
 void lower_dense(Lowering& to, const graph::Node& node);
+void lower_quantise_rows(Lowering& to, const graph::Node& node);
+void lower_quantised_dense(Lowering& to, const graph::Node& node);
 void lower_cast(Lowering& to, const graph::Node& node);
 void lower_reshape(Lowering& to, const graph::Node& node);
 void lower_slice(Lowering& to, const graph::Node& node);

@@ -129,10 +129,18 @@ template <typename T, typename Fold> std::vector<T> reduced(const NodeCall& call
     return result;
 }
 
-template <typename Fold> Array extreme(const NodeCall& call, std::int64_t first, Fold fold) {
-    const Array& x = call.integers(0);
-    Array result{.real = false};
-    result.integers = reduced(call, x, x.integers, first, result.shape, fold);
+/// fold(a, b) is one of the two.
+template <typename Fold> Array extreme(const NodeCall& call, Fold fold) {
+    const Array& x = call.any(0);
+    Array result{.real = x.real};
+    if (x.real) {
+        const float first = fold(-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity());
+        result.reals = reduced(call, x, x.reals, -first, result.shape, fold);
+    } else {
+        using Limits = std::numeric_limits<std::int64_t>;
+        const bool is_least = fold(Limits::min(), Limits::max()) == Limits::min();
+        result.integers = reduced(call, x, x.integers, is_least ? Limits::max() : Limits::min(), result.shape, fold);
+    }
     return result;
 }
 
@@ -163,6 +171,16 @@ Array run_div(const NodeCall& call) {
         if (fits) quotient = a / b;
         return fits;
     });
+}
+
+Array run_min(const NodeCall& call) {
+    call.require(call.count() == 2, "expected two inputs");
+    return arithmetic(
+        call, [](float a, float b) { return std::min(a, b); },
+        [](std::int64_t a, std::int64_t b, std::int64_t& least) {
+            least = std::min(a, b);
+            return true;
+        });
 }
 
 Array run_max(const NodeCall& call) {
@@ -202,7 +220,7 @@ Array run_not(const NodeCall& call) {
 Array run_cast(const NodeCall& call) {
     const std::int64_t to = call.integer("to", 0);
     const bool real = to == 1 || to == 10 || to == 16;
-    if (!real && to != 6 && to != 7) call.unsupported("casts to ONNX's type " + std::to_string(to));
+    if (!real && to != 2 && to != 6 && to != 7) call.unsupported("casts to ONNX's type " + std::to_string(to));
     const Array& from = call.any(0);
     Array result = call.made(from.shape, real);
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -265,6 +283,10 @@ Array run_erf(const NodeCall& call) {
     return each(call, [](float x) { return std::erf(x); });
 }
 
+Array run_round(const NodeCall& call) {
+    return each(call, [](float x) { return std::nearbyint(x); });
+}
+
 Array run_floor(const NodeCall& call) {
     return each(call, [](float x) { return std::floor(x); });
 }
@@ -274,13 +296,11 @@ Array run_sqrt(const NodeCall& call) {
 }
 
 Array run_reduce_min(const NodeCall& call) {
-    return extreme(call, std::numeric_limits<std::int64_t>::max(),
-                   [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+    return extreme(call, [](auto a, auto b) { return std::min(a, b); });
 }
 
 Array run_reduce_max(const NodeCall& call) {
-    return extreme(call, std::numeric_limits<std::int64_t>::min(),
-                   [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+    return extreme(call, [](auto a, auto b) { return std::max(a, b); });
 }
 
 Array run_reduce_mean(const NodeCall& call) {

@@ -190,6 +190,25 @@ Array run_matmul(const NodeCall& call) {
     return result;
 }
 
+/// Numbers of uint8 times those of int8, which were read as reals.
+Array run_matmul_integer(const NodeCall& call) {
+    const Array& a = call.integers(0);
+    const Array& b = call.reals(1, 2);
+    call.require(!a.shape.empty() && a.shape.back() == b.shape[0], to_string(a.shape) + " times " + to_string(b.shape));
+    Shape shape = a.shape;
+    shape.back() = b.shape[1];
+    Array result = call.made(shape, /*real=*/false);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        const auto row = static_cast<std::int64_t>(i) / b.shape[1] * b.shape[0];
+        const auto column = static_cast<std::int64_t>(i) % b.shape[1];
+        for (std::int64_t k = 0; k < b.shape[0]; ++k) {
+            result.integers[i] += a.integers[static_cast<std::size_t>(row + k)] *
+                                  static_cast<std::int64_t>(b.reals[static_cast<std::size_t>(k * b.shape[1] + column)]);
+        }
+    }
+    return result;
+}
+
 Array run_max_pool(const NodeCall& call) {
     const Array& x = call.reals(0, 4);
     const Window window = window_of(call);
