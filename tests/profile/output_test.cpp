@@ -67,6 +67,12 @@ TEST(Roofline, IsTheLongerOneOfArithmeticAndMemoryTraffic) {
     EXPECT_DOUBLE_EQ(roofline(row, made_up_peaks(1e12, 2e10)).share_of(row.seconds), 0.75);
     EXPECT_EQ(roofline(row, made_up_peaks(1e12, 2e10)).bound, "memory");
     EXPECT_EQ(roofline(row, {}).seconds, 0);
+    row.megabytes = 1;
+    Peaks peaks = made_up_peaks(1e12, 2e10);
+    peaks.byte_operations_per_second = 4e12;
+    EXPECT_DOUBLE_EQ(roofline(row, peaks).seconds, 0.02);
+    row.op = "quantised_dense";
+    EXPECT_DOUBLE_EQ(roofline(row, peaks).seconds, 0.005);
 }
 
 // 2 MB of L2 at 200 GB/s, 32 MB of L3 at 100, memory at 20.

@@ -265,7 +265,8 @@ struct BackendInfo {
     /// The report of compile(), which takes no memory for parameters and activations: a run of any size has one. Null:
     /// the backend does not know before it runs.
     std::function<CompileReport(const CompileRequest& request)> describe = {};
-    /// FLOPs a second of large matrix products in f32 or bf16, measured for an eighth of a second. Null: not measured.
+    /// FLOPs a second of large matrix products in f32 or bf16, or operations a second of u8 times i8, measured for an
+    /// eighth of a second. Null: not measured.
     double (*measure_products)(DType type, int threads) = nullptr;
 };
 

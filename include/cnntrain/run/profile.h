@@ -90,8 +90,9 @@ struct Verdict {
 
 /// Highest rates of the machine, measured in the same process.
 struct Peaks {
-    double flops_per_second = 0;           // of large matrix products
-    std::vector<MemoryLevel> levels = {};  // nearest first, memory last
+    double flops_per_second = 0;            // of large matrix products
+    std::vector<MemoryLevel> levels = {};   // nearest first, memory last
+    double byte_operations_per_second = 0;  // of large products of 8 bits; 0: the profile has none
 
     bool are_known() const { return flops_per_second > 0 && !levels.empty(); }
     double memory_bytes_per_second() const { return levels.empty() ? 0 : levels.back().rates.best(); }
@@ -151,6 +152,8 @@ struct Roofline {
     double share_of(double measured_seconds) const { return measured_seconds > 0 ? seconds / measured_seconds : 0; }
 };
 inline constexpr std::string_view kArithmetic = "arithmetic";
+/// Is this an operation of products of 8 bits?
+bool multiplies_bytes(const Row& row);
 /// Operands are as near as they can be: as many bytes as a level holds come from it, and the others from the next
 /// levels.
 Roofline roofline(const Row& row, const Peaks& peaks);

@@ -33,6 +33,7 @@ Json peaks_json(const Peaks& peaks) {
         levels.push_back(std::move(one));
     }
     return {{"flops_per_second", peaks.flops_per_second},
+            {"byte_operations_per_second", peaks.byte_operations_per_second},
             {"bytes_per_second", peaks.memory_bytes_per_second()},
             {"levels", std::move(levels)}};
 }
@@ -314,6 +315,7 @@ InputWork input_in(const Json& object) {
 Peaks peaks_in(const Json& object) {
     Peaks peaks;
     take(object, "flops_per_second", peaks.flops_per_second);
+    take(object, "byte_operations_per_second", peaks.byte_operations_per_second);
     for (const Json& one : object.value("levels", Json::array())) {
         MemoryLevel level{.name = "", .bytes = std::numeric_limits<double>::infinity()};
         take(one, "name", level.name);

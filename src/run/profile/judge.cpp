@@ -66,9 +66,14 @@ std::pair<double, std::string> data_time(double bytes, const Peaks& peaks) {
 
 }  // namespace
 
+bool multiplies_bytes(const Row& row) {
+    return row.op == "quantised_conv2d" || row.op == "quantised_dense";
+}
+
 Roofline roofline(const Row& row, const Peaks& peaks) {
     if (!peaks.are_known() || row.runs <= 0) return {};
-    const double arithmetic = 1e9 * row.gflop / peaks.flops_per_second;
+    const bool in_bytes = multiplies_bytes(row) && peaks.byte_operations_per_second > 0;
+    const double arithmetic = 1e9 * row.gflop / (in_bytes ? peaks.byte_operations_per_second : peaks.flops_per_second);
     const auto [seconds, level] = data_time(1e6 * row.megabytes / row.runs, peaks);
     if (arithmetic >= row.runs * seconds) return {arithmetic, std::string(kArithmetic)};
     return {row.runs * seconds, level};
@@ -400,6 +405,8 @@ std::string head(const Profile& profile) {
     if (peaks.are_known()) {
         text += formatted("; peaks measured now: %.0f GFLOP/s (products in %s)", peaks.flops_per_second / 1e9,
                           profile.type.c_str());
+        if (peaks.byte_operations_per_second > 0)
+            text += formatted(", %.0f GOP/s (products of 8 bits)", peaks.byte_operations_per_second / 1e9);
         for (const MemoryLevel& level : peaks.levels)
             text += formatted(", %.1f GB/s (%s)", level.rates.best() / 1e9, level.name.c_str());
     }

@@ -151,6 +151,10 @@ Report Session::end(std::int64_t steps, std::int64_t samples, int longest) {
     const DType type = profile_.type == name(DType::f32) ? DType::f32 : DType::bf16;
     if (const auto products = subject_.backend.measure_products(type, profile_.threads))
         profile_.peaks = {*products, measured_memory_levels(profile_.threads)};
+    if (profile_.peaks.are_known() && std::ranges::any_of(profile_.rows, multiplies_bytes)) {
+        profile_.peaks.byte_operations_per_second =
+            subject_.backend.measure_products(DType::u8, profile_.threads).value_or(0);
+    }
     share_times();
     const Verdict verdict = judge(profile_);
     Report report;

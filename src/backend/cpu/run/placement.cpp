@@ -188,10 +188,12 @@ double measure_products(DType type, int threads) {
     constexpr double kSeconds = 0.12;
     const std::int64_t rows = kSide * std::clamp(threads, 1, 16);
     const OneDnn onednn;
-    const auto open = [&](std::int64_t height) {
-        return Desc({height, kSide}, to_dnnl(type), dnnl::memory::format_tag::any);
+    const auto open = [&](std::int64_t height, DType of) {
+        return Desc({height, kSide}, to_dnnl(of), dnnl::memory::format_tag::any);
     };
-    const Primitive product = onednn.matmul(open(rows), open(kSide), open(rows), false);
+    const bool in_bytes = type == DType::u8;
+    const Primitive product = onednn.matmul(open(rows, type), open(kSide, in_bytes ? DType::i8 : type),
+                                            open(rows, in_bytes ? DType::i32 : type), false);
     const dnnl::memory a(product.src, onednn.engine());
     const dnnl::memory b(product.weights, onednn.engine());
     const dnnl::memory c(product.dst, onednn.engine());
