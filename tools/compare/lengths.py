@@ -5,8 +5,10 @@ texts. Inference: all networks have the same weights, a classifier on MODEL, whi
 config.json, model.safetensors and tokenizer.json or vocab.txt; without one, BERT-Base with random weights and
 --vocab-file. cnntrain reads them in file order and packs rows of 128 tokens. The others take 8 texts at a time, padded
 to the longest of them, in file order and sorted by length. Their texts are tokenised before the time is taken, as
-cnntrain's are. The logits of the float32 sides must agree. Training, with --train: transformers takes 16 texts at a
-time, padded to the longest, eager, with PyTorch's AdamW.
+cnntrain's are. The logits of the float32 sides must agree. In 8 bits, ONNX Runtime quantises dynamically, with a scale
+for each output of a weight, and OpenVINO reads what NNCF makes with all texts; cnntrain's other numbers are in
+bfloat16, as OpenVINO's are. Training, with --train: transformers takes 16 texts at a time, padded to the longest,
+eager, with PyTorch's AdamW.
 """
 import json
 import math
@@ -18,7 +20,7 @@ import time
 
 from common import Package, centred, check, head, in_turns, ratio, result, row, run as run_program, spread
 
-NEEDS = ["numpy", "torch", "transformers", "onnx", "onnxruntime", "openvino"]
+NEEDS = ["numpy", "torch", "transformers", "onnx", "onnxruntime", "openvino", "nncf"]
 np, torch, transformers, onnxruntime, openvino = map(Package, ["numpy", "torch", "transformers", "onnxruntime",
                                                                "openvino"])
 LENGTH, BATCH, TRAINED_BATCH = 128, 8, 16
@@ -32,7 +34,7 @@ def add_options(parser):
     parser.add_argument("--vocab-file", type=pathlib.Path, help="of BERT-Base")
     parser.add_argument("--texts", type=int, default=300, help="the first ones of the file")
     parser.add_argument("--times", type=int, default=1, help="how often all texts are read in one turn")
-    parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16])
+    parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16, 8])
     parser.add_argument("--train", action="store_true", help="compare training instead of inference")
 
 
@@ -88,7 +90,29 @@ def batches(ids, batch, by_length):
         yield rows, {"input_ids": given, "attention_mask": mask, "token_type_ids": np.zeros_like(given)}
 
 
-def load_onnx_runtime(model, _bits, threads):
+def onnx_in_eight_bits(model):
+    from onnxruntime.quantization import quantize_dynamic
+    narrow = model.with_name("model-8.onnx")
+    if not narrow.exists():
+        quantize_dynamic(model, narrow, per_channel=True)
+    return narrow
+
+
+def openvino_in_eight_bits(model):
+    import nncf
+    narrow = model.with_name("model-8.xml")
+    if not narrow.exists():
+        ids = json.loads(model.with_name("ids.json").read_text())
+        samples = [inputs for _, inputs in batches(ids, 1, False)]
+        made = nncf.quantize(openvino.Core().read_model(model), nncf.Dataset(samples), subset_size=len(samples),
+                             model_type=nncf.ModelType.TRANSFORMER)
+        openvino.save_model(made, narrow)
+    return narrow
+
+
+def load_onnx_runtime(model, bits, threads):
+    if bits == 8:
+        model = onnx_in_eight_bits(model)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -96,20 +120,22 @@ def load_onnx_runtime(model, _bits, threads):
 
 
 def load_openvino(model, bits, threads):
+    if bits == 8:
+        model = openvino_in_eight_bits(model)
     request = openvino.Core().compile_model(model, "CPU", {
-        "INFERENCE_PRECISION_HINT": "bf16" if bits == 16 else "f32", "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32" if bits == 32 else "bf16", "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_NUM_THREADS": threads}).create_infer_request()
     return lambda inputs: request.infer(inputs)["logits"].copy()
 
 
-PEERS = {"ONNX Runtime": (load_onnx_runtime, [32]), "OpenVINO": (load_openvino, [32, 16])}
+PEERS = {"ONNX Runtime": (load_onnx_runtime, [32, 8]), "OpenVINO": (load_openvino, [32, 16, 8])}
 
 
 def peer_inference(name, folder, bits, threads, by_length):
     """Rate and logits of a peer, in a process of its own."""
     folder = pathlib.Path(folder)
     ids = json.loads((folder / "ids.json").read_text())
-    answer = PEERS[name][0](str(folder / "model.onnx"), bits, threads)
+    answer = PEERS[name][0](folder / "model.onnx", bits, threads)
     made = list(batches(ids, BATCH, by_length))
     for _, inputs in made:  # each length is new once
         answer(inputs)
@@ -155,15 +181,22 @@ class Own:
                               encoding="utf-8")
         (folder / "ids.json").write_text(json.dumps(tokenised(folder, texts)))
 
-    def words(self, command, weights):
-        return [self.args.cnntrain, command, "--task", "text-classification", weights, self.weights, "--data-dir",
+    def words(self, command, *weights):
+        return [self.args.cnntrain, command, *weights, "--task", "text-classification", "--data-dir",
                 self.texts, "--seq-length", LENGTH, "--threads", self.args.threads]
 
+    def in_eight_bits(self):
+        narrow = self.weights.with_name("8.safetensors")
+        if not narrow.exists():
+            run_program([*self.words("quantise", self.weights), "--output", narrow, "--most-loss", 100])
+        return narrow
+
     def inference(self, bits):
+        weights = self.in_eight_bits() if bits == 8 else self.weights
         path = self.args.work / "predictions.jsonl"
         path.unlink(missing_ok=True)
-        text = run_program([*self.words("inference", "--restore-path"), "--precision", bits, "--micro-batch-size",
-                            BATCH, "--predictions", path, "--no-logs"])
+        text = run_program([*self.words("inference", "--restore-path", weights), "--precision", max(bits, 16),
+                            "--micro-batch-size", BATCH, "--predictions", path, "--no-logs"])
         logits = np.zeros((len(self.texts.read_text(encoding="utf-8").splitlines()) - 1, len(CLASSES)))
         for found in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             logits[found["row"] - 1] = [math.log(found["probabilities"][found["classes"].index(name)])
@@ -172,8 +205,9 @@ class Own:
 
     def training(self, bits):
         text = run_program([
-            *self.words("train", "--init-checkpoint"), "--no-validation", "--logs-path", self.args.work / "trained",
-            "--overwrite", "--precision", bits, *"--packed --micro-batch-size 4 --epochs 1 --log-freq 5".split()])
+            *self.words("train", "--init-checkpoint", self.weights), "--no-validation", "--logs-path",
+            self.args.work / "trained", "--overwrite", "--precision", bits,
+            *"--packed --micro-batch-size 4 --epochs 1 --log-freq 5".split()])
         return float(re.findall(r"throughput: +([\d.]+) samples/sec", text)[-1])
 
 
