@@ -418,7 +418,9 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (begins_anew && settings.head.solves()) begin_with_last_layer(run, data, parts);
     if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
     if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
-    if (is_first(host)) run.observers.add(busy_machine(settings.run));
+    // A single lane of a single process gives way by itself.
+    const bool gives_way = data.placement.lanes == 1 && host.communicator->size() == 1;
+    if (is_first(host) && !gives_way) run.observers.add(busy_machine(settings.run));
     if (parts.iteration >= data.plan.iterations) log_finished(run, data.plan);
     run.observers.on(metrics::Row{expected_training_row(task), metrics::Row::Use::announced});
     run.observers.on(metrics::TrainingBegan{parts.iteration});

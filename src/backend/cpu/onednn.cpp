@@ -4,6 +4,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 #include "cnntrain/backend/backends.h"
 #include "cnntrain/base/error.h"
@@ -140,7 +141,18 @@ template <typename PrimitiveType, typename PrimitiveDesc> Primitive finish(const
     result.primitive = PrimitiveType(desc);
     result.implementation = desc.impl_info_str();
     result.scratchpad = desc.scratchpad_desc();
+    result.threads = omp_get_max_threads();
     return result;
+}
+
+/// oneDNN's older products divide the sums of narrow matrices among threads.
+void plan_again(Primitive& primitive, std::function<Primitive()> again) {
+    if (!primitive.implementation.starts_with("gemm")) primitive.again = std::move(again);
+}
+
+/// The problem in the layouts that the primitive has chosen.
+ConvProblem planned(const ConvProblem& problem, const Primitive& primitive) {
+    return {primitive.src, primitive.weights, primitive.dst, problem.stride, problem.padding};
 }
 
 dnnl::convolution_forward::primitive_desc forward_desc(const dnnl::engine& engine, const ConvProblem& p, bool inference,
@@ -356,6 +368,7 @@ Primitive OneDnn::conv_forward(const ConvProblem& problem) const {
     result.src = desc.src_desc();
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
+    plan_again(result, [this, same = planned(problem, result)] { return conv_forward(same); });
     return result;
 }
 
@@ -404,6 +417,7 @@ Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue&
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
     if (epilogue.bias) result.bias = desc.bias_desc();
+    plan_again(result, [this, same = planned(problem, result), epilogue] { return conv_inference(same, epilogue); });
     return result;
 }
 
@@ -434,6 +448,8 @@ Primitive OneDnn::conv_in_eight_bits(const ConvProblem& problem, const EightBitE
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
     result.bias = desc.bias_desc();
+    plan_again(result,
+               [this, same = planned(problem, result), epilogue] { return conv_in_eight_bits(same, epilogue); });
     return result;
 }
 
@@ -457,6 +473,7 @@ Primitive OneDnn::conv_input_grad(const ConvProblem& p) const {
     result.src = desc.diff_src_desc();
     result.weights = desc.weights_desc();
     result.dst = desc.diff_dst_desc();
+    plan_again(result, [this, same = planned(p, result)] { return conv_input_grad(same); });
     return result;
 }
 
@@ -489,6 +506,7 @@ Primitive OneDnn::max_pool(const Desc& src, const Desc& dst, const graph::PoolAt
     result.src = desc.src_desc();
     result.dst = desc.dst_desc();
     result.workspace = desc.workspace_desc();
+    plan_again(result, [this, result, attrs] { return max_pool(result.src, result.dst, attrs); });
     return result;
 }
 
@@ -511,6 +529,7 @@ Primitive OneDnn::max_pool_grad(const Desc& diff_src, const Desc& diff_dst, cons
     result.src = desc.diff_src_desc();
     result.dst = desc.diff_dst_desc();
     result.workspace = desc.workspace_desc();
+    plan_again(result, [this, result, attrs] { return max_pool_grad(result.src, result.dst, attrs); });
     return result;
 }
 
@@ -541,6 +560,9 @@ Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias,
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
     if (bias) result.bias = bias_desc;
+    plan_again(result, [this, result, bias, attributes] {
+        return matmul(result.src, result.weights, result.dst, bias, attributes);
+    });
     return result;
 }
 
@@ -548,6 +570,7 @@ Primitive OneDnn::reorder(const Desc& from, const Desc& to) const {
     Primitive result = finish<dnnl::reorder>(reorder_desc(from, to, user_scratchpad()));
     result.src = from;
     result.dst = to;
+    plan_again(result, [this, from, to] { return reorder(from, to); });
     return result;
 }
 

@@ -4,6 +4,7 @@
 // are NHWC and HWIO. All conversions between the two are here.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -65,6 +66,10 @@ struct Primitive {
     dnnl::primitive primitive;
     std::string implementation;
     Desc src, weights, bias, dst, workspace, scratchpad;
+    int threads = 1;  // for which it is planned; it must run with as many
+    /// Plans the same primitive for the threads that the calling thread has then, in the same layouts and with the same
+    /// results. Null: sums are divided among the threads. The OneDnn must live.
+    std::function<Primitive()> again = {};
 
     /// True for oneDNN's naive implementations.
     bool is_naive() const;

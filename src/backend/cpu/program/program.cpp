@@ -1,10 +1,14 @@
 #include "backend/cpu/program/program.h"
 
 #include <dnnl.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/run/lanes.h"
@@ -156,19 +160,51 @@ dnnl_status_t execute(const dnnl::primitive& primitive, const dnnl::stream& stre
 
 }  // namespace
 
+namespace {
+
+/// A primitive that also runs where there are fewer threads than it was planned for: planned again for them, or else
+/// with all of its threads.
+class ThreadedPrimitive {
+public:
+    explicit ThreadedPrimitive(Primitive primitive) : primitive_(std::move(primitive)) {}
+
+    dnnl_status_t execute(const dnnl::stream& stream, const std::vector<dnnl_exec_arg_t>& call) {
+        const int threads = omp_get_max_threads();
+        if (threads == primitive_.threads) return cpu::execute(primitive_.primitive, stream, call);
+        if (!others_.contains(threads)) others_.emplace(threads, planned_again());
+        const dnnl::primitive& other = others_.at(threads);
+        if (other) return cpu::execute(other, stream, call);
+        const Threads all(primitive_.threads);
+        return cpu::execute(primitive_.primitive, stream, call);
+    }
+
+private:
+    /// Empty if the arguments do not fit.
+    dnnl::primitive planned_again() const {
+        if (!primitive_.again) return {};
+        const Primitive other = primitive_.again();
+        const bool fits = other.src == primitive_.src && other.weights == primitive_.weights &&
+                          other.dst == primitive_.dst && other.workspace == primitive_.workspace &&
+                          other.scratchpad.get_size() <= primitive_.scratchpad.get_size();
+        return fits ? other.primitive : dnnl::primitive();
+    }
+
+    Primitive primitive_;
+    std::map<int, dnnl::primitive> others_;  // by their threads
+};
+
+}  // namespace
+
 void Program::add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
                             const std::vector<int>& written) {
     Step step = primitive_step(std::move(like), primitive, arguments, written);
-    step.run = [handle = primitive.primitive, stream = onednn_.stream(),
-                call = bind_call(section, primitive, arguments, 0)](const StepContext&) {
-        require_success(execute(handle, stream, call));
-    };
+    step.run = [run = bound_call(section, primitive, arguments)](const StepContext&) { run(); };
     add_step(section, std::move(step));
 }
 
 std::function<void()> Program::bound_call(Section section, const Primitive& primitive, const Arguments& arguments) {
-    return [handle = primitive.primitive, stream = onednn_.stream(),
-            call = bind_call(section, primitive, arguments, 0)] { require_success(execute(handle, stream, call)); };
+    return [threaded = std::make_shared<ThreadedPrimitive>(primitive), stream = onednn_.stream(),
+            call = bind_call(section, primitive, arguments, 0)] { require_success(threaded->execute(stream, call)); };
 }
 
 void Program::add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,

@@ -11,6 +11,7 @@
 #include "backend/cpu/run/placement.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/processor.h"
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
@@ -79,6 +80,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         outputs_.push_back(outputs_of(lowering, pipeline));
     }
     lowering.lower_update();
+    if (plan_.lanes == 1 && threads_ > 1 && !exchange_) working_.emplace(threads_, count_cores().processors);
     report_.reorders = lowering.reorders();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);
@@ -159,8 +161,16 @@ void CpuExecutable::fill_report() {
 }
 
 void CpuExecutable::use_threads() const {
-    set_threads(threads_);
+    set_threads(lanes_.count() == 1 ? lanes_.threads(0) : threads_);
     prepare_team();
+}
+
+void CpuExecutable::share_processors() {
+    if (!working_) return;
+    const int threads = working_->now();
+    if (threads == lanes_.threads(0)) return;
+    lanes_.set_working(threads);
+    use_threads();
 }
 
 void CpuExecutable::run_section(Section section, const StepContext& context) {
@@ -437,6 +447,7 @@ backend::PartialUpdate CpuExecutable::complete_part(const Update& update, std::i
 
 backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars,
                                           backend::PartialUpdate* partial) {
+    share_processors();
     first_non_finite_.reset();
     program_.set_scalars(scalars.values());
     prepare_once();
@@ -496,6 +507,7 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
 }
 
 void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result) {
+    share_processors();
     StepContext context{.first_sample = number};
     if (!inputs_.empty()) {
         data::Batch batch = next_batch(source, Section::forward(0, 0), result);

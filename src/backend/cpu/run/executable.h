@@ -72,6 +72,8 @@ private:
     void reorder(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
 
     void use_threads() const;
+    /// Lets as many threads work as other programs leave processors.
+    void share_processors();
     void run_section(Section section, const StepContext& context);
     /// `follows_update`: skips copies that the update has written.
     void refresh_prepared(bool follows_update);
@@ -138,6 +140,7 @@ private:
     std::int64_t updates_per_call_;
     int threads_ = 1;
     Lanes lanes_;
+    std::optional<WorkingThreads> working_;  // of a single lane of a single process; empty: all work
     Program program_;
     StepRecorder recorder_;
     std::optional<GradientExchange> exchange_;  // empty: a single rank

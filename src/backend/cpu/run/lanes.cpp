@@ -4,6 +4,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "cnntrain/base/log.h"
 
 namespace cnntrain::cpu {
 
@@ -11,6 +16,10 @@ namespace {
 
 /// Number of polls before a lane sleeps: about the time that waking it takes.
 constexpr int kLooks = 2000;
+
+double seconds_of_wall() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -39,6 +48,36 @@ std::vector<int> threads_of_lanes(int threads, std::int32_t lanes) {
     for (std::int32_t lane = 0; lane < lanes; ++lane)
         shares.push_back(std::max(1, threads / lanes + (lane < threads % lanes ? 1 : 0)));
     return shares;
+}
+
+int WorkingThreads::now() {
+    constexpr double kWindowSeconds = 0.2;
+    if (since_ && seconds_of_wall() - since_->wall_seconds < kWindowSeconds) return working_;
+    const ProcessorTimes times = processor_times();
+    const int before = working_;
+    if (since_) after(competition(*since_, times));
+    since_ = times;
+    if (working_ < before && !std::exchange(is_said_, true)) {
+        log::info("other programs use the processors: " + std::to_string(working_) + " of " + std::to_string(all_) +
+                  " compute threads work until they end");
+    }
+    return working_;
+}
+
+/// Others take whole processors once this process has given way. Threads come back after two windows in a row.
+int WorkingThreads::after(const Competition& found) {
+    constexpr double kTolerated = 0.35;  // of a processor
+    const int room = std::clamp(static_cast<int>(processors_ - found.others + kTolerated), 1, all_);
+    const bool all_work = working_ == all_;
+    if (all_work && found.is_felt()) {
+        working_ = std::min(room, all_ - 1);
+    } else if (!all_work && room < working_) {
+        working_ = room;
+    } else if (!all_work && room > working_ && rises_) {
+        working_ = room;
+    }
+    rises_ = room > working_;
+    return working_;
 }
 
 Lanes::Lanes(std::vector<int> threads) : threads_(std::move(threads)) {

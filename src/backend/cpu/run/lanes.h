@@ -1,4 +1,4 @@
-// Groups of threads that work in parallel, and how they wait for each other.
+// Groups of threads that work in parallel, how they wait for each other, and how they give way to other programs.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
+
+#include "cnntrain/base/elapsed.h"
 
 namespace cnntrain::cpu {
 
@@ -38,6 +41,25 @@ void prepare_team();
 /// `threads` divided over `lanes`, at least one each; the first lanes get the remainder.
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes);
 
+/// The threads of a team that work while other programs take processors. A team is as slow as its slowest thread, so a
+/// team that shares a processor is slower than one without that processor.
+class WorkingThreads {
+public:
+    /// `all`: size of the team. `processors`: that this process may use.
+    WorkingThreads(int all, int processors) : all_(all), processors_(processors), working_(all) {}
+
+    /// Reads the system's counters, at most five times a second, and returns the threads that should work now.
+    int now();
+    /// The same after a window of time with this competition.
+    int after(const Competition& found);
+
+private:
+    int all_, processors_, working_;
+    bool rises_ = false;  // the last window, too, had room for more threads
+    bool is_said_ = false;
+    std::optional<ProcessorTimes> since_;
+};
+
 /// Each lane is a thread with its own team and lives as long as the object. A single lane is the caller's thread.
 class Lanes {
 public:
@@ -49,6 +71,8 @@ public:
 
     std::int32_t count() const { return static_cast<std::int32_t>(threads_.size()); }
     int threads(std::int32_t lane) const { return threads_[static_cast<std::size_t>(lane)]; }
+    /// Lets fewer threads of a single lane's team work, or all of them again.
+    void set_working(int threads) { threads_.at(0) = threads; }
     /// Runs task(lane) on all lanes and waits for them. A task must not throw.
     void run(const std::function<void(std::int32_t)>& task);
 
