@@ -47,9 +47,11 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, help="folder for files, which is kept (default: a temporary one)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each program where speed is compared")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each program")
+    parser.add_argument("--beside", type=int, default=0, metavar="N", help="busy programs that run beside each turn")
     subject.add_options(parser)
     args = parser.parse_args(sys.argv[2:])
     check_packages(name, subject.NEEDS)
+    importlib.import_module("common").beside = args.beside
     args.build = args.build.resolve()
     args.cnntrain, args.tools = args.build / "cnntrain", args.build / "tools"
     with tempfile.TemporaryDirectory(prefix="compare_") as folder:

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/placement.h"
@@ -31,6 +33,11 @@ std::int64_t first_bad_index(const Placed& tensor) {
     if (tensor.dtype == DType::f32) return cpu::first_non_finite(std::span(tensor.as<const float>(), count));
     if (tensor.dtype == DType::bf16) return cpu::first_non_finite(std::span(tensor.as<const BFloat16>(), count));
     return -1;
+}
+
+bool shares_processors() {
+    const char* const wanted = std::getenv(kShareVariable);
+    return wanted == nullptr || std::string_view(wanted) != "off";
 }
 
 bool has_convolutions(const graph::Graph& graph) {
@@ -80,7 +87,8 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         outputs_.push_back(outputs_of(lowering, pipeline));
     }
     lowering.lower_update();
-    if (plan_.lanes == 1 && threads_ > 1 && !exchange_) working_.emplace(threads_, count_cores().processors);
+    if (plan_.lanes == 1 && threads_ > 1 && !exchange_ && shares_processors())
+        working_.emplace(threads_, count_cores().processors);
     report_.reorders = lowering.reorders();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);

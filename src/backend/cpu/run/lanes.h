@@ -41,6 +41,9 @@ void prepare_team();
 /// `threads` divided over `lanes`, at least one each; the first lanes get the remainder.
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes);
 
+/// The environment variable with which a user says "off": all threads work, whatever other programs do.
+inline constexpr const char* kShareVariable = "CNNTRAIN_SHARE_PROCESSORS";
+
 /// The threads of a team that work while other programs take processors. A team is as slow as its slowest thread, so a
 /// team that shares a processor is slower than one without that processor.
 class WorkingThreads {
