@@ -1,7 +1,9 @@
 #include "cnntrain/base/elapsed.h"
 
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -55,7 +57,11 @@ ProcessorTimes processor_times(const std::string& proc, const std::vector<int>& 
 }
 
 ProcessorTimes processor_times() {
-    return processor_times("/proc", allowed_processors());
+    ProcessorTimes times = processor_times("/proc", allowed_processors());
+    timespec own{};  // with threads that have ended, which /proc no longer lists
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
+        times.own_seconds = static_cast<double>(own.tv_sec) + kNanosecond * static_cast<double>(own.tv_nsec);
+    return times;
 }
 
 std::int64_t page_loads() {

@@ -1,7 +1,9 @@
 #include "cnntrain/base/elapsed.h"
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <thread>
 
 #include <filesystem>
 
@@ -59,6 +61,16 @@ TEST(ProcessorTimes, OfThisProcessGrow) {
     const ProcessorTimes end = processor_times();
     EXPECT_GT(end.own_seconds, begin.own_seconds);
     EXPECT_GE(end.busy_seconds, begin.busy_seconds);
+}
+
+TEST(ProcessorTimes, CountThreadsThatHaveEnded) {
+    const ProcessorTimes begin = processor_times();
+    std::thread([] {
+        const double start = processor_times().own_seconds;
+        while (processor_times().own_seconds < start + 0.05) {
+        }
+    }).join();
+    EXPECT_GE(processor_times().own_seconds, begin.own_seconds + 0.05);
 }
 
 TEST(Competition, IsWhatOthersTakeAndTheWaitForIt) {

@@ -75,6 +75,8 @@ TEST(Judge, BusyNeighbours) {
     profile = made_up();
     profile.competition = {.others = 2.1, .queued_share = 0.05};  // there is room for both
     EXPECT_TRUE(is(profile, Limit::compute, {}));
+    profile.competition.others = 3.1;  // fewer threads work, so they do not wait
+    EXPECT_TRUE(is(profile, Limit::neighbours, {"3.1 of 4 processors"}));
 }
 
 TEST(Judge, ASmallBatchByTheUpdatesOfWeights) {

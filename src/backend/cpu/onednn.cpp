@@ -145,9 +145,11 @@ template <typename PrimitiveType, typename PrimitiveDesc> Primitive finish(const
     return result;
 }
 
-/// oneDNN's older products divide the sums of narrow matrices among threads.
+/// oneDNN's older products, also those of its convolutions, divide the sums of narrow matrices among threads.
 void plan_again(Primitive& primitive, std::function<Primitive()> again) {
-    if (!primitive.implementation.starts_with("gemm")) primitive.again = std::move(again);
+    const std::string& name = primitive.implementation;
+    const bool divides = name.starts_with("gemm") || name.find(":gemm") != std::string::npos;
+    if (!divides) primitive.again = std::move(again);
 }
 
 /// The problem in the layouts that the primitive has chosen.
@@ -560,9 +562,12 @@ Primitive OneDnn::matmul(const Desc& a, const Desc& b, const Desc& c, bool bias,
     result.weights = desc.weights_desc();
     result.dst = desc.dst_desc();
     if (bias) result.bias = bias_desc;
-    plan_again(result, [this, result, bias, attributes] {
-        return matmul(result.src, result.weights, result.dst, bias, attributes);
-    });
+    // AMX's products divide long sums among many threads.
+    if (result.implementation.find("amx") == std::string::npos) {
+        plan_again(result, [this, result, bias, attributes] {
+            return matmul(result.src, result.weights, result.dst, bias, attributes);
+        });
+    }
     return result;
 }
 

@@ -82,6 +82,7 @@ std::vector<TensorDesc> infer_quantised_dense(const Attrs& attrs, Descs inputs) 
     expect_inputs(inputs, std::size_t{4} + (a.bias ? 1 : 0));
     expect_type(inputs[0], DType::u8, "x");
     expect_type(inputs[2], DType::i8, "w");
+    if (inputs[2].shape.size() != 2) reject("w must have the axes w[I,O]");
     std::vector<TensorDesc> values = {{a.result_type, inputs[0].shape}, {a.result_type, inputs[2].shape}};
     if (a.bias) values.push_back(inputs[4]);
     const TensorDesc y = dense().infer(DenseAttrs{.bias = a.bias}, values).front();

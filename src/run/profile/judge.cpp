@@ -140,7 +140,9 @@ std::string percent(double share) {
 
 Finding neighbours(const Profile& profile) {
     const Competition& found = profile.competition;
-    if (!found.is_felt()) return {};
+    constexpr double kLeastOthers = 0.4;
+    const bool gave_way = found.others > kLeastOthers && profile.threads > profile.processors - found.others + 0.35;
+    if (!found.is_felt() && !gave_way) return {};
     const auto left = std::max(1, static_cast<int>(profile.processors - found.others));
     const std::string fewer =
         profile.threads > 1 ? ", or try --threads " + std::to_string(std::min(left, profile.threads - 1)) : "";

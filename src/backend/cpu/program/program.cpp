@@ -171,7 +171,10 @@ public:
     dnnl_status_t execute(const dnnl::stream& stream, const std::vector<dnnl_exec_arg_t>& call) {
         const int threads = omp_get_max_threads();
         if (threads == primitive_.threads) return cpu::execute(primitive_.primitive, stream, call);
-        if (!others_.contains(threads)) others_.emplace(threads, planned_again());
+        if (!others_.contains(threads)) {
+            if (others_.size() >= kMostPlans) others_.clear();
+            others_.emplace(threads, planned_again());
+        }
         const dnnl::primitive& other = others_.at(threads);
         if (other) return cpu::execute(other, stream, call);
         const Threads all(primitive_.threads);
@@ -179,14 +182,23 @@ public:
     }
 
 private:
-    /// Empty if the arguments do not fit.
+    static constexpr std::size_t kMostPlans = 2;
+
+    /// Empty if there is none that takes the same arguments.
     dnnl::primitive planned_again() const {
         if (!primitive_.again) return {};
-        const Primitive other = primitive_.again();
-        const bool fits = other.src == primitive_.src && other.weights == primitive_.weights &&
-                          other.dst == primitive_.dst && other.workspace == primitive_.workspace &&
-                          other.scratchpad.get_size() <= primitive_.scratchpad.get_size();
-        return fits ? other.primitive : dnnl::primitive();
+        try {
+            const Primitive other = primitive_.again();
+            const bool fits = other.implementation == primitive_.implementation && other.src == primitive_.src &&
+                              other.weights == primitive_.weights && other.dst == primitive_.dst &&
+                              other.workspace == primitive_.workspace &&
+                              other.scratchpad.get_size() <= primitive_.scratchpad.get_size();
+            return fits ? other.primitive : dnnl::primitive();
+        } catch (const dnnl::error&) {
+            return {};
+        } catch (const Error&) {  // no memory for its code
+            return {};
+        }
     }
 
     Primitive primitive_;
