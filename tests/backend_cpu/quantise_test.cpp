@@ -25,9 +25,10 @@ TEST(QuantisedRows, AreWithinHalfAStep) {
         constexpr RowsInBytes kRows{5, 2001};
         for (const Activation activation : {Activation::none, Activation::gelu, Activation::gelu_tanh}) {
             std::vector<float> x(at(kRows.count * kRows.features));
-            for (std::int64_t i = 0; i < std::ssize(x); ++i)
+            for (std::int64_t i = 0; i < std::ssize(x); ++i) {
                 x[at(i)] =
                     0.01F * static_cast<float>(i % kRows.features - 1000) * static_cast<float>(1 + i / kRows.features);
+            }
             const Rows rows = quantised(kRows, activation, x);
             for (std::int64_t i = 0; i < std::ssize(x); ++i) {
                 const double scale = rows.bits[at(2 * (i / kRows.features))];

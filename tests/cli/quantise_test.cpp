@@ -117,9 +117,10 @@ TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
 TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
     const test::TemporaryFolder folder;
     std::string texts = "text\tlabel\n";
-    for (int i = 0; i < 400; ++i)
+    for (int i = 0; i < 400; ++i) {
         texts += std::string(i % 3 == 0 ? "c " : "d ") + (i % 2 == 0 ? "a " : "b ") + (i % 5 == 0 ? "c" : "d d") +
                  (i % 2 == 0 ? "\teven\n" : "\todd\n");
+    }
     write_text(posix_files(), folder / "texts.tsv", texts);
     write_text(posix_files(), folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
     const Outcome trained =

@@ -68,12 +68,9 @@ int WorkingThreads::now() {
 int WorkingThreads::after(const Competition& found) {
     constexpr double kTolerated = 0.35;  // of a processor
     const int room = std::clamp(static_cast<int>(processors_ - found.others + kTolerated), 1, all_);
-    const bool all_work = working_ == all_;
-    if (all_work && found.is_felt()) {
-        working_ = std::min(room, all_ - 1);
-    } else if (!all_work && room < working_) {
-        working_ = room;
-    } else if (!all_work && room > working_ && rises_) {
+    if (working_ == all_) {
+        if (found.is_felt()) working_ = std::min(room, all_ - 1);
+    } else if (room < working_ || rises_) {
         working_ = room;
     }
     rises_ = room > working_;
