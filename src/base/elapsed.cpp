@@ -80,6 +80,11 @@ Competition competition(const ProcessorTimes& begin, const ProcessorTimes& end) 
     return result;
 }
 
+int Competition::room(int processors) const {
+    constexpr double kTolerated = 0.35;
+    return std::max(1, static_cast<int>(processors - others + kTolerated));
+}
+
 /// A process waits for its own threads, too, where they are more than processors.
 bool Competition::is_felt() const {
     constexpr double kLeastOthers = 0.4;

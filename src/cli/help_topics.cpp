@@ -344,9 +344,9 @@ quarter of the multiplications, in float32, at about twice the rounding of direc
 follows from the network, the micro-batch and the processor's instructions alone.
 
 Where other programs take processors, fewer compute threads of a single process work until they end;
-the log says so once. Sums are divided as before, so results stay the same; gradients of convolution
-weights whose sums threads divide keep all threads. Runs with pipeline lanes or several processes do
-not give way: for them a warning names a better --threads. The environment variable
+the log says so once. Results stay the same: operations that divide sums among the threads, such as
+gradients of convolution weights, keep all of them. Runs with pipeline lanes or several processes
+do not give way; their trainings warn and name a better --threads. The environment variable
 CNNTRAIN_SHARE_PROCESSORS=off lets all threads work.
 
 Random numbers depend on positions, not on order: dropout on the seed, the layer's name and the

@@ -85,7 +85,7 @@ private:
         if (found != numbers_.end()) return found->second;
         const QuantiseAttrs attrs{*bits_of(value), graph_.desc(value).dtype};
         return numbers_[value] = rewriter_.add(reader, OpKind::quantise, attrs, {rewriter_.at(value)},
-                                               graph_.value(value).name + std::string(kQuantised))[0];
+                                               graph_.value(value).name + "/quantised")[0];
     }
 
     void define_numbers(ValueId value, ValueId numbers) {
@@ -157,7 +157,7 @@ private:
         }
         need_values(x);
         return rows->second = rewriter_.add(reader, OpKind::quantise_rows, attrs, {rewriter_.at(x)},
-                                            graph_.value(value).name + std::string(kQuantised));
+                                            graph_.value(value).name + "/quantised");
     }
 
     void add_dense(const Node& node) {

@@ -140,6 +140,7 @@ Graph text_classifier(bool split) {
     request.model.positions = 16;
     request.model.qkv_split = split;
     request.model.qkv_bias = split;
+    request.model.head_activation = split ? graph::Activation::gelu : graph::Activation::gelu_tanh;
     request.batch = 2;
     request.length = 12;
     request.classes = 4;
@@ -163,6 +164,7 @@ TEST(EightBits, DenseLayersOfTokensAnswerAlmostAsFloatsDo) {
         const double found = difference(logits(wide), logits(narrow));
         EXPECT_LT(found, 0.05);
         EXPECT_GT(found, 1e-5);
+        EXPECT_EQ(bert_facts(narrow)->activation, split ? graph::Activation::gelu : graph::Activation::gelu_tanh);
         const Graph none = graph::in_eight_bits(wide, {{}, {layers.begin(), layers.end()}});
         EXPECT_EQ(difference(logits(wide), logits(none)), 0);
     }

@@ -157,6 +157,8 @@ struct Competition {
     double queued_share = 0;  // of the time in which threads of this process could have run
     /// True if others slow this process down noticeably.
     bool is_felt() const;
+    /// Processors that others leave, at least 1. They may take a third of one, which a thread hardly notices.
+    int room(int processors) const;
 };
 Competition competition(const ProcessorTimes& begin, const ProcessorTimes& end);
 

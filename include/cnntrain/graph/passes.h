@@ -135,9 +135,6 @@ struct EightBitPlan {
     std::set<std::string> wide;             // names of layers that stay in floating types
 };
 
-/// Appended to the name of a value, it names the node that quantises it.
-inline constexpr std::string_view kQuantised = "/quantised";
-
 /// The evaluation graph with norms folded into convolutions, from which these functions start.
 Graph with_folded_norms(const Graph& graph);
 /// The values that convolutions of an evaluation graph read or write, whose bits a plan must have, in the order of the

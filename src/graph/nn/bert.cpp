@@ -9,7 +9,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/passes.h"
 #include "graph/nn/bert_encoder.h"
 
 // The heads of pretraining and of classification on BERT's encoder.
@@ -203,9 +202,7 @@ std::optional<BertFacts> bert_facts(const graph::Graph& graph) {
         if (node.kind == OpKind::layer_norm) facts.norm_epsilon = node.as<graph::LayerNormAttrs>().epsilon;
         if (node.kind != OpKind::activation && node.kind != OpKind::quantise_rows) continue;
         const graph::Activation activation = node.as<graph::ActivationAttrs>().activation;
-        const std::string in_eight_bits = std::string(kEncoderActivation) + std::string(graph::kQuantised);
-        if (node.name.ends_with(kEncoderActivation) || node.name.ends_with(in_eight_bits))
-            facts.activation = activation;
+        if (node.name.find(kEncoderActivation) != std::string::npos) facts.activation = activation;
         if (node.name == kTransform + "/activation") facts.head_activation = activation;
     }
     if (facts.heads == 0) return std::nullopt;

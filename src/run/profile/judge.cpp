@@ -140,10 +140,9 @@ std::string percent(double share) {
 
 Finding neighbours(const Profile& profile) {
     const Competition& found = profile.competition;
-    constexpr double kLeastOthers = 0.4;
-    const bool gave_way = found.others > kLeastOthers && profile.threads > profile.processors - found.others + 0.35;
+    const int left = found.room(profile.processors);
+    const bool gave_way = left < std::min(profile.threads, profile.processors);
     if (!found.is_felt() && !gave_way) return {};
-    const auto left = std::max(1, static_cast<int>(profile.processors - found.others));
     const std::string fewer =
         profile.threads > 1 ? ", or try --threads " + std::to_string(std::min(left, profile.threads - 1)) : "";
     return Verdict{Limit::neighbours, "Limited by other programs, which use " + formatted("%.1f", found.others) +

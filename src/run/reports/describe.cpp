@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -244,8 +243,7 @@ constexpr double kLaterWindowSeconds = 60;
 
 std::string busy_machine_warning(const Competition& found, int threads, int processors) {
     if (threads <= 1 || !found.is_felt()) return "";
-    const int left = static_cast<int>(std::floor(processors - found.others));
-    const int better = std::clamp(left, 1, threads - 1);
+    const int better = std::min(found.room(processors), threads - 1);
     return formatted(
         "other programs use %.1f of the %d processors, and the %d compute threads of this run wait %.0f %% of the time "
         "for a processor; end the other programs, or try --threads %d",

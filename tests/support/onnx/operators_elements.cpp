@@ -129,17 +129,14 @@ template <typename T, typename Fold> std::vector<T> reduced(const NodeCall& call
     return result;
 }
 
-/// fold(a, b) is one of the two.
-template <typename Fold> Array extreme(const NodeCall& call, Fold fold) {
+/// `first`: beyond all numbers, in the direction in which fold(a, b) prefers the other one.
+template <typename Fold> Array extreme(const NodeCall& call, std::int64_t first, Fold fold) {
     const Array& x = call.any(0);
     Array result{.real = x.real};
     if (x.real) {
-        const float first = fold(-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity());
-        result.reals = reduced(call, x, x.reals, -first, result.shape, fold);
+        result.reals = reduced(call, x, x.reals, static_cast<float>(first), result.shape, fold);
     } else {
-        using Limits = std::numeric_limits<std::int64_t>;
-        const bool is_least = fold(Limits::min(), Limits::max()) == Limits::min();
-        result.integers = reduced(call, x, x.integers, is_least ? Limits::max() : Limits::min(), result.shape, fold);
+        result.integers = reduced(call, x, x.integers, first, result.shape, fold);
     }
     return result;
 }
@@ -296,11 +293,11 @@ Array run_sqrt(const NodeCall& call) {
 }
 
 Array run_reduce_min(const NodeCall& call) {
-    return extreme(call, [](auto a, auto b) { return std::min(a, b); });
+    return extreme(call, std::numeric_limits<std::int64_t>::max(), [](auto a, auto b) { return std::min(a, b); });
 }
 
 Array run_reduce_max(const NodeCall& call) {
-    return extreme(call, [](auto a, auto b) { return std::max(a, b); });
+    return extreme(call, std::numeric_limits<std::int64_t>::min(), [](auto a, auto b) { return std::max(a, b); });
 }
 
 Array run_reduce_mean(const NodeCall& call) {

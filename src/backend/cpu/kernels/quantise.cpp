@@ -19,6 +19,17 @@
 namespace cnntrain::cpu {
 namespace {
 
+/// A range of a tensor with one scale; `factor`: 1 / scale to numbers, scale to values.
+template <typename From, typename To> struct ByteRange {
+    std::int64_t count = 0;
+    const From* x = nullptr;
+    float factor = 1;
+    std::int32_t zero = 0;
+    To* y = nullptr;
+};
+template <typename T> using RangeToBytes = ByteRange<T, std::uint8_t>;
+template <typename T> using RangeOfBytes = ByteRange<std::uint8_t, T>;
+
 template <typename T> struct QuantisedRow {
     std::int64_t features = 0;
     Activation activation = Activation::none;
@@ -53,50 +64,36 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE void store_bytes(Whole /*extent*/, SignedInts numbers, std::uint8_t* to) {
-    hn::StoreU(hn::DemoteTo(ByteTag(), numbers), ByteTag(), to);
+template <typename Byte> HWY_INLINE void store_bytes(Whole /*extent*/, SignedInts numbers, Byte* to) {
+    const hn::Rebind<Byte, FloatTag> d;
+    hn::StoreU(hn::DemoteTo(d, numbers), d, to);
 }
-HWY_INLINE void store_bytes(Part extent, SignedInts numbers, std::uint8_t* to) {
-    std::uint8_t buffer[kWidth];
+template <typename Byte> HWY_INLINE void store_bytes(Part extent, SignedInts numbers, Byte* to) {
+    Byte buffer[kWidth];
     store_bytes(Whole{}, numbers, buffer);
     for (std::int64_t i = 0; i < extent.count; ++i)
         to[i] = buffer[i];
 }
 
-template <typename T>
-void quantise_range(std::int64_t count, const T* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    const Floats factor = hn::Set(FloatTag(), inverse);
-    const SignedInts shift = hn::Set(SignedTag(), zero);
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        const SignedInts rounded = hn::NearestInt(hn::Mul(load_ahead(extent, x + i), factor));
-        store_bytes(extent, hn::Add(rounded, shift), y + i);  // limited there
+template <typename T> void quantise_range(const RangeToBytes<T>& range) {
+    const Floats factor = hn::Set(FloatTag(), range.factor);
+    const SignedInts shift = hn::Set(SignedTag(), range.zero);
+    for_vectors(range.count, [&](auto extent, std::int64_t i) {
+        const SignedInts rounded = hn::NearestInt(hn::Mul(load_ahead(extent, range.x + i), factor));
+        store_bytes(extent, hn::Add(rounded, shift), range.y + i);  // limited there
     });
 }
 
-template <typename T>
-void dequantise_range(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y) {
-    const Floats factor = hn::Set(FloatTag(), scale);
-    const Floats shift = hn::Set(FloatTag(), static_cast<float>(zero));
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Mul(hn::Sub(load_ahead(extent, x + i), shift), factor), y + i);
+template <typename T> void dequantise_range(const RangeOfBytes<T>& range) {
+    const Floats factor = hn::Set(FloatTag(), range.factor);
+    const Floats shift = hn::Set(FloatTag(), static_cast<float>(range.zero));
+    for_vectors(range.count, [&](auto extent, std::int64_t i) {
+        extent.store_to(hn::Mul(hn::Sub(load_ahead(extent, range.x + i), shift), factor), range.y + i);
     });
 }
 
-void quantise_f32(std::int64_t count, const float* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    quantise_range(count, x, inverse, zero, y);
-}
-void quantise_bf16(std::int64_t count, const BFloat16* x, float inverse, std::int32_t zero, std::uint8_t* y) {
-    quantise_range(count, x, inverse, zero, y);
-}
-void dequantise_f32(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, float* y) {
-    dequantise_range(count, x, scale, zero, y);
-}
-void dequantise_bf16(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, BFloat16* y) {
-    dequantise_range(count, x, scale, zero, y);
-}
-
-/// GELU in half the instructions of gelu(): x / (1 + 2^-x(a + b x^2 + c x^4)), with the constants that make the largest
-/// error least, 3e-5. A step of 8 bits is 400 times as large where x reaches 3.
+/// GELU with fewer instructions than gelu(): x / (1 + 2^-x(a + b x^2 + c x^4)), with the constants that make the
+/// largest error least, 3e-5. A step of 8 bits is 400 times as large where x reaches 3.
 HWY_INLINE Floats gelu_for_bytes(Floats x) {
     const FloatTag d;
     const Floats inside = limited(x, 7.0F);
@@ -113,8 +110,6 @@ template <Activation kActivation> HWY_INLINE Floats value_for_bytes(Floats x) {
         return ActivationOf<kActivation>::value(x);
     }
 }
-
-using SignedByteTag = hn::Rebind<std::int8_t, FloatTag>;
 
 template <typename T> void quantise_strip(const WeightStrip<T>& strip) {
     constexpr float kMost = 127;
@@ -134,10 +129,7 @@ template <typename T> void quantise_strip(const WeightStrip<T>& strip) {
         extent.store_to(scales, strip.scales + column);
         for (std::int64_t row = 0; row < strip.rows; ++row) {
             const Floats quotient = hn::Div(extent.load_from(strip.w + row * strip.columns + column), scales);
-            const auto numbers = hn::DemoteTo(SignedByteTag(), hn::NearestInt(limited(quotient, kMost)));
-            std::int8_t buffer[kWidth];
-            hn::StoreU(numbers, SignedByteTag(), buffer);
-            std::copy_n(buffer, extent.count, strip.numbers + row * strip.columns + column);
+            store_bytes(extent, hn::NearestInt(limited(quotient, kMost)), strip.numbers + row * strip.columns + column);
         }
     }
 }
@@ -213,6 +205,8 @@ template <typename T> void rescale_row(const RescaledRow<T>& row) {
     }
 }
 
+CNNTRAIN_KERNELS_OF_TYPES(quantise_range, RangeToBytes)
+CNNTRAIN_KERNELS_OF_TYPES(dequantise_range, RangeOfBytes)
 CNNTRAIN_KERNELS_OF_TYPES(quantise_row, QuantisedRow)
 CNNTRAIN_KERNELS_OF_TYPES(rescale_row, RescaledRow)
 CNNTRAIN_KERNELS_OF_TYPES(quantise_strip, WeightStrip)
@@ -228,40 +222,27 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(quantise_f32);
-HWY_EXPORT(quantise_bf16);
-HWY_EXPORT(dequantise_f32);
-HWY_EXPORT(dequantise_bf16);
+CNNTRAIN_CALL_OF_TYPES(call_quantise, quantise_range, RangeToBytes)
+CNNTRAIN_CALL_OF_TYPES(call_dequantise, dequantise_range, RangeOfBytes)
 CNNTRAIN_CALL_OF_TYPES(call_quantise_row, quantise_row, QuantisedRow)
 CNNTRAIN_CALL_OF_TYPES(call_rescale_row, rescale_row, RescaledRow)
 CNNTRAIN_CALL_OF_TYPES(call_quantise_strip, quantise_strip, WeightStrip)
 HWY_EXPORT(sum_strip);
 
 constexpr std::int64_t kColumnsPerTask = 64;
-
 constexpr std::int64_t kRowsPerTask = 8;
-
-template <typename T> constexpr bool kIsFloat = std::is_same_v<T, float>;
 
 }  // namespace
 
 template <typename T> void quantise(std::int64_t count, const T* x, float inverse, std::int32_t zero, std::uint8_t* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(quantise_f32)(end - begin, x + begin, inverse, zero, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(quantise_bf16)(end - begin, x + begin, inverse, zero, y + begin);
-        }
+        call_quantise(RangeToBytes<T>{end - begin, x + begin, inverse, zero, y + begin});
     });
 }
 
 template <typename T> void dequantise(std::int64_t count, const std::uint8_t* x, float scale, std::int32_t zero, T* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(dequantise_f32)(end - begin, x + begin, scale, zero, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(dequantise_bf16)(end - begin, x + begin, scale, zero, y + begin);
-        }
+        call_dequantise(RangeOfBytes<T>{end - begin, x + begin, scale, zero, y + begin});
     });
 }
 

@@ -190,8 +190,10 @@ template <typename To> struct Finished {
     float* squares = nullptr;  // receives the sum of the result's squares; null: not needed
     float* lanes = nullptr;    // [16] partial sums for `squares`, carried from row to row
 
-    /// Moves on from the first block to the one at (row, column).
-    void move_to(std::int64_t row, std::int64_t column) {
+    /// Becomes the block at (row, column) instead of the first one.
+    void begin(const float* of, float* partial, std::int64_t row, std::int64_t column) {
+        sums = of;
+        lanes = partial;
         y += (row * columns + column) * kTileBlock;
         if (squares != nullptr) squares += row * (columns / kTileBlock) + column;
         if (bias != nullptr) bias += column * kTileBlock;
@@ -205,9 +207,9 @@ template <typename To> struct Rescaled {
     To* y = nullptr;
     std::int64_t columns = 0;  // of y
     bool streams = false;      // bypass the caches
-    float* lanes = nullptr;    // not used
 
-    void move_to(std::int64_t row, std::int64_t column) {
+    void begin(const float* of, float* /*partial*/, std::int64_t row, std::int64_t column) {
+        sums = of;
         y += (row * columns + column) * kTileBlock;
         how.bits += 2 * row * kTileBlock;
         how.scales += column * kTileBlock;
@@ -402,13 +404,8 @@ struct DotProducts {
     }
 };
 
-/// Adds the products of quadruples of unsigned and signed bytes, in whole numbers.
-struct ByteProducts {
-    static constexpr std::int64_t kSteps = 32;
-    static constexpr bool kCopiesAside = false;
-    static constexpr std::int64_t kWholeLeftBytes = std::int64_t{384} << 10;
-    static constexpr std::int64_t kLeftBytes = std::int64_t{256} << 10;
-
+/// Adds the products of quadruples of unsigned and signed bytes, in whole numbers, at the same sizes in bytes.
+struct ByteProducts : DotProducts {
     CNNTRAIN_TILES static __m512 added(__m512 sum, __m512i x, __m512i w) {
         return _mm512_castsi512_ps(_mm512_dpbusd_epi32(_mm512_castps_si512(sum), x, w));
     }

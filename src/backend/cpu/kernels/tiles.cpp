@@ -48,8 +48,6 @@ Operand right_operand(const TileProduct& product, const float* w) {
     return in_inner_rows(Operand::Order::columns, w, product.columns * kFloatBytes);
 }
 
-constexpr std::int64_t kQuad = 4;  // rows of bytes whose elements are adjacent in a panel
-
 /// Part `number` of `parts` of the 32 lines that a block has per step.
 Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
     const std::int64_t count = ceil_div(kTileBlock, parts);
@@ -89,9 +87,7 @@ template <typename Result> struct Plan {
     bool is_one_slice() const { return slice == steps; }
     Result finished(const float* sums, float* lanes, std::int64_t row, std::int64_t column) const {
         Result block = result;
-        block.sums = sums;
-        block.lanes = lanes;
-        block.move_to(row, column);
+        block.begin(sums, lanes, row, column);
         return block;
     }
 };
@@ -432,6 +428,7 @@ template void tile_product(const TileProduct&, const std::uint8_t*, const std::i
                            std::span<float>);
 
 void copy_to_byte_panels(std::int64_t rows, std::int64_t columns, const std::int8_t* m, std::int8_t* panels) {
+    constexpr std::int64_t kQuad = 4;  // rows whose elements are adjacent
     parallel_tasks(columns / kTileBlock, [&](std::int64_t panel) {
         const std::int8_t* from = m + panel * kTileBlock;
         std::int8_t* to = panels + panel * kTileBlock * rows;

@@ -10,7 +10,7 @@
 //   right panels  32 columns each, with their pairs of rows in order: Panels with 32 columns (kernels.h)
 //   left panels   32 rows each, in blocks of 32 columns, each block row by row
 //
-// For bytes, a tile holds 16 rows of 64, and a right panel the four elements of a column in four rows side by side.
+// A tile of bytes holds 16 rows of 64. In right panels of bytes, four elements of a column are adjacent.
 //
 // For f32, a tile holds 16 rows of 16 elements. Operands are row-major: each thread copies a part of them into its
 // cache while it multiplies the previous part.

@@ -17,10 +17,6 @@ namespace {
 /// Number of polls before a lane sleeps: about the time that waking it takes.
 constexpr int kLooks = 2000;
 
-double seconds_of_wall() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 void set_threads(int count) {
@@ -52,7 +48,8 @@ std::vector<int> threads_of_lanes(int threads, std::int32_t lanes) {
 
 int WorkingThreads::now() {
     constexpr double kWindowSeconds = 0.2;
-    if (since_ && seconds_of_wall() - since_->wall_seconds < kWindowSeconds) return working_;
+    if (since_ && seconds_since(read_) < kWindowSeconds) return working_;
+    read_ = std::chrono::steady_clock::now();
     const ProcessorTimes times = processor_times();
     const int before = working_;
     if (since_) after(competition(*since_, times));
@@ -66,8 +63,7 @@ int WorkingThreads::now() {
 
 /// Others take whole processors once this process has given way. Threads come back after two windows in a row.
 int WorkingThreads::after(const Competition& found) {
-    constexpr double kTolerated = 0.35;  // of a processor
-    const int room = std::clamp(static_cast<int>(processors_ - found.others + kTolerated), 1, all_);
+    const int room = std::min(found.room(processors_), all_);
     if (working_ == all_) {
         if (found.is_felt()) working_ = std::min(room, all_ - 1);
     } else if (room < working_ || rises_) {

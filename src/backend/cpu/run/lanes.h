@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -53,7 +54,7 @@ public:
 
     /// Reads the system's counters, at most five times a second, and returns the threads that should work now.
     int now();
-    /// The same after a window of time with this competition.
+    /// The threads that should work after a window of time with this competition.
     int after(const Competition& found);
 
 private:
@@ -61,6 +62,7 @@ private:
     bool rises_ = false;  // the last window, too, had room for more threads
     bool is_said_ = false;
     std::optional<ProcessorTimes> since_;
+    std::chrono::steady_clock::time_point read_;
 };
 
 /// Each lane is a thread with its own team and lives as long as the object. A single lane is the caller's thread.
