@@ -70,7 +70,7 @@ const CommandFlags& quantise_flags() {
          {"--overwrite", "", "replace a file that this command did not write", {}, true},
          {"--samples", "256", "training samples on which ranges and choices are measured"},
          {"--most-loss", "0.5",
-          "points of accuracy on the validation split that may be lost; not less than two samples"}},
+          "points, of the accuracy or F1 on the validation split, that may be lost; not less than two samples"}},
         "\n"
         "Writes a checkpoint with which validation, inference and profile compute in 8 bits.\n"
         "Nothing is trained, and the weights in the file stay as they are.\n"

@@ -41,9 +41,11 @@ const Classifier* counted_classifier(const Task& task, const options::Settings& 
     return settings.validation.any() ? task.classifier() : nullptr;
 }
 
-graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields) {
+graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields,
+                      const graph::EightBitPlan* plan = nullptr) {
     const bool reads_logits = classifier != nullptr || task.scorer() != nullptr;
-    return task.graph(reads_logits ? GraphUse::classes : GraphUse::evaluation, fields);
+    graph::Graph graph = task.graph(reads_logits ? GraphUse::classes : GraphUse::evaluation, fields);
+    return plan != nullptr ? graph::in_eight_bits(graph::with_folded_norms(graph), *plan) : graph;
 }
 
 /// C of the logits; 0 for a graph without them.
@@ -61,12 +63,13 @@ graph::Graph validation_graph(const Task& task, const options::Settings& setting
 }
 
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
-                     const options::Settings& settings, std::uint64_t seed, const Host& host)
+                     const options::Settings& settings, std::uint64_t seed, const Host& host,
+                     const graph::EightBitPlan* plan)
     : task_(task),
       host_(host),
       classifier_(counted_classifier(task, settings)),
       scorer_(task.scorer()),
-      graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size))),
+      graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size), plan)),
       executable_(compile_evaluation(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
       loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
@@ -245,7 +248,7 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
     return where || output.empty() ? where : std::optional(output);
 }
 
-void append_logits(backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs) {
+void append_logits(const backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs) {
     const HostTensor logits = executable.output(kLogits).cast(DType::f32);
     outputs.width = logits.elements() / micro_batch;
     const std::span<const float> values = logits.as<float>();

@@ -15,6 +15,7 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/passes.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
@@ -32,9 +33,10 @@ graph::Graph validation_graph(const Task& task, const options::Settings& setting
 /// samples. A training that is validated while it runs also counts by class, where the task has classes.
 class Evaluator {
 public:
-    /// `data`: the validation split, which the processes of the host share.
+    /// `data`: the validation split, which the processes of the host share. `plan`: computes in 8 bits; null: as the task
+    /// has it.
     Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const options::Settings& settings,
-              std::uint64_t seed, const Host& host);
+              std::uint64_t seed, const Host& host, const graph::EightBitPlan* plan = nullptr);
 
     void load(weights::Checkpoint checkpoint, const std::string& path);
     void load_random(std::uint64_t seed);
@@ -107,9 +109,8 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
 /// Error(diverged). `what`: "validation of ckpt-7".
 [[noreturn]] void fail_not_finite(const std::string& what, const std::string& where);
 
-/// Appends the output kLogits of the last micro-batch.
-/// `micro_batch`: its rows.
-void append_logits(backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs);
+/// Appends the output kLogits of the last micro-batch. `micro_batch`: its rows.
+void append_logits(const backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs);
 /// The outputs of all ranks by row, on all ranks. `mine`: of the micro-batches of one sweep that this rank has taken.
 RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks);
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -125,22 +127,6 @@ struct Method {
 constexpr Method kMethods[] = {
     {"extremes", extremes}, {"percentiles", percentiles}, {"least squared error", least_squares}};
 
-/// A network's answers to samples.
-struct Answers {
-    std::vector<float> logits;  // [N,C]
-    std::vector<std::int32_t> labels;
-    std::size_t classes = 0;
-
-    std::size_t samples() const { return labels.size(); }
-    std::span<const float> of(std::size_t sample) const { return std::span(logits).subspan(sample * classes, classes); }
-    std::int64_t correct() const {
-        std::int64_t count = 0;
-        for (std::size_t i = 0; i < samples(); ++i)
-            count += std::ranges::max_element(of(i)) - of(i).begin() == labels[i] ? 1 : 0;
-        return count;
-    }
-};
-
 std::vector<double> probabilities(std::span<const float> logits) {
     const double most = *std::ranges::max_element(logits);
     std::vector<double> result;
@@ -154,17 +140,48 @@ std::vector<double> probabilities(std::span<const float> logits) {
     return result;
 }
 
-/// Mean divergence (Kullback and Leibler 1951) of the second network's probabilities from the first one's.
-double divergence(const Answers& wide, const Answers& narrow) {
+/// Divergence (Kullback and Leibler 1951) of the second logits' probabilities from those of the first ones.
+double divergence(std::span<const float> wide, std::span<const float> narrow) {
+    const std::vector<double> p = probabilities(wide);
+    const std::vector<double> q = probabilities(narrow);
     double sum = 0;
-    for (std::size_t i = 0; i < wide.samples(); ++i) {
-        const std::vector<double> p = probabilities(wide.of(i));
-        const std::vector<double> q = probabilities(narrow.of(i));
-        for (std::size_t c = 0; c < p.size(); ++c) {
-            if (p[c] > 0) sum += p[c] * std::log(p[c] / std::max(q[c], 1e-30));
-        }
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        if (p[i] > 0) sum += p[i] * std::log(p[i] / std::max(q[i], 1e-30));
     }
-    return sum / static_cast<double>(std::max<std::size_t>(wide.samples(), 1));
+    return sum;
+}
+
+/// Mean squared difference of scores, in the variance of the first ones.
+double divergence_of_scores(std::span<const float> wide, std::span<const float> narrow) {
+    const double mean = std::accumulate(wide.begin(), wide.end(), 0.0) / static_cast<double>(wide.size());
+    double differences = 0;
+    double variance = 0;
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+        differences += std::pow(wide[i] - narrow[i], 2);
+        variance += std::pow(wide[i] - mean, 2);
+    }
+    return differences / std::max(variance, 1e-30);
+}
+
+/// The mean over the rows.
+double divergence(AnswerForm form, const RowOutputs& wide, const RowOutputs& narrow) {
+    if (form == AnswerForm::score) return divergence_of_scores(wide.values, narrow.values);
+    const auto width = static_cast<std::size_t>(wide.width);
+    const auto rows = static_cast<std::int64_t>(wide.values.size() / width);
+    double sum = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::span<const float> one = wide.of(row);
+        const std::span<const float> other = narrow.of(row);
+        if (form == AnswerForm::labels) {
+            for (std::size_t i = 0; i < width; ++i)
+                sum += divergence(std::array{0.0F, one[i]}, std::array{0.0F, other[i]});
+            continue;
+        }
+        const std::size_t part = form == AnswerForm::positions ? width / 2 : width;
+        for (std::size_t i = 0; i < width; i += part)
+            sum += divergence(one.subspan(i, part), other.subspan(i, part));
+    }
+    return sum / static_cast<double>(std::max<std::int64_t>(rows, 1));
 }
 
 class Quantiser {
@@ -172,14 +189,14 @@ public:
     Quantiser(const Task& task, const backend::Backend& backend, const options::ParseResult& arguments,
               const QuantiseSettings& how, const Host& host, metrics::Observers& observers)
         : task_(task),
-          classifier_(*task.classifier()),
           backend_(backend),
           settings_(arguments.settings),
           seed_(static_cast<std::uint64_t>(settings_.device.seed.value_or(0))),
           how_(how),
           host_(host),
           observers_(observers),
-          training_(classifier_.in_order(data::Split::train, /*augmented=*/false)) {}
+          training_(task.solvable() != nullptr ? task.solvable()->in_order(data::Split::train, /*augmented=*/false)
+                                               : task.open(data::Split::train)) {}
 
     EightBitPlan plan() {
         const Sweep sweep(*training_, backend_, settings_, host_, how_.samples);
@@ -190,35 +207,35 @@ public:
                         "this network has no layer that can be computed in 8 bits: they are the dense layers of BERT's "
                         "encoder, and convolutions that batch norms follow or that have a bias");
         }
-        const Answers answers = ask(sweep, wide);
+        const RowOutputs answers = ask(sweep, wide);
         const auto [plan, found] = ranged(sweep, wide, answers);
         return found > kMostDivergence ? with_wide(plan, found) : plan;
     }
 
     /// Throws Error(unsupported) if the network in 8 bits is worse by more than is wanted.
     void judge(const EightBitPlan& plan) {
-        const auto samples = classifier_.in_order(data::Split::validation, /*augmented=*/false);
-        const Sweep sweep(*samples, backend_, settings_, host_, 0);
-        const graph::Graph wide = graph_for(sweep);
-        const Answers before = ask(sweep, wide);
-        const Answers after = ask(sweep, graph::in_eight_bits(wide, plan));
-        if (before.samples() == 0)
-            throw Error(ErrorKind::data, "no labelled samples to validate the network in 8 bits with");
-        const auto count = static_cast<double>(before.samples());
-        const double lost = 100 * static_cast<double>(before.correct() - after.correct()) / count;
-        const double most = std::max(how_.most_loss, 100 * kFewestSamples / count);
-        const std::string text =
-            formatted("%.2f %% of %s validation ", 100 * static_cast<double>(after.correct()) / count,
-                      std::to_string(before.samples()).c_str()) +
-            task_.columns().unit.many +
-            formatted(" are right, %.2f %% before", 100 * static_cast<double>(before.correct()) / count);
-        if (lost > most) {
-            throw Error(ErrorKind::unsupported, "in 8 bits, " + text +
-                                                    formatted(": more than %.2f points worse; ", most) +
-                                                    "nothing is written; --most-loss accepts more, --samples measures "
-                                                    "more samples");
+        const std::unique_ptr<Samples> samples = task_.open(data::Split::validation);
+        const metrics::ValidationRow before = validated(*samples, nullptr);
+        const metrics::ValidationRow after = validated(*samples, &plan);
+        // Columns of these forms are shares.
+        const bool is_share = form_ == AnswerForm::labels || form_ == AnswerForm::score;
+        const double unit = is_share ? 100 : 1;
+        const double was = unit * task_.metric(Metric::accuracy, before).value_or(0);
+        const double is = unit * task_.metric(Metric::accuracy, after).value_or(0);
+        const double most = std::max(how_.most_loss, 100 * kFewestSamples / static_cast<double>(before.val_size));
+        const auto& columns = task_.columns().validation;
+        const std::string& column = task_.traits().metrics.at(Metric::accuracy).front();
+        const std::string& name = std::ranges::find(columns, column, &metrics::Column::name)->label;
+        const std::string text = "in 8 bits, " + name + formatted(" is %.2f %% on ", is) +
+                                 std::to_string(before.val_size) + " validation " + task_.columns().unit.many +
+                                 formatted(", %.2f %% before", was);
+        // Not a number, the correlation of equal scores, is worse than any.
+        if (!(was - is <= most)) {
+            throw Error(ErrorKind::unsupported,
+                        text + formatted(": more than %.2f points worse; ", most) +
+                            "nothing is written; --most-loss accepts more, --samples measures more samples");
         }
-        observers_.on(metrics::Result{"In 8 bits, " + text});
+        observers_.on(metrics::Result{"I" + text.substr(1)});
     }
 
     std::size_t layers() const { return layers_.size(); }
@@ -226,6 +243,15 @@ public:
 private:
     static constexpr double kMostDivergence = 0.01;
     static constexpr double kFewestSamples = 2;  // by which accuracies differ by chance
+
+    metrics::ValidationRow validated(const Samples& samples, const EightBitPlan* plan) {
+        Evaluator evaluator(task_, backend_, samples, settings_, seed_, host_, plan);
+        evaluator.load(checkpoint_weights(*host_.files, how_.checkpoint, settings_), how_.checkpoint);
+        const std::optional<metrics::ValidationRow> row = evaluator.run({}, observers_);
+        if (!row) throw Interrupted();
+        if (evaluator.not_finite()) fail_not_finite("validation of " + how_.checkpoint, *evaluator.not_finite());
+        return *row;
+    }
 
     graph::Graph graph_for(const Sweep& sweep) const {
         return graph::with_folded_norms(task_.graph(GraphUse::classes, sweep.fields()));
@@ -237,10 +263,10 @@ private:
     }
 
     /// The plan with all layers in 8 bits, and its divergence from these answers. Only convolutions have ranges.
-    std::pair<EightBitPlan, double> ranged(const Sweep& sweep, const graph::Graph& wide, const Answers& answers) {
+    std::pair<EightBitPlan, double> ranged(const Sweep& sweep, const graph::Graph& wide, const RowOutputs& answers) {
         const std::map<std::string, Spread> spreads = measure(sweep, wide);
         if (spreads.empty()) {
-            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, {})));
+            const double found = divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, {})));
             observers_.line(formatted("All layers in 8 bits: divergence %.4g", found));
             return {{}, found};
         }
@@ -251,7 +277,7 @@ private:
             EightBitPlan plan;
             for (const auto& [name, spread] : spreads)
                 plan.bits[name] = method.limits(spread).bits();
-            const double found = divergence(answers, ask(sweep, graph::in_eight_bits(wide, plan)));
+            const double found = divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, plan)));
             observers_.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
             if (found >= least) continue;
             least = found;
@@ -285,21 +311,14 @@ private:
         return spreads;
     }
 
-    Answers ask(const Sweep& sweep, const graph::Graph& graph) {
-        const std::string label_field(classifier_.label_field());
-        Answers answers;
+    RowOutputs ask(const Sweep& sweep, const graph::Graph& graph) {
+        RowOutputs answers;
         run(sweep, graph, [&](const BatchCopy& batch, const backend::Executable& outputs) {
-            const HostTensor logits = outputs.output(kLogits).cast(DType::f32);
-            answers.classes = static_cast<std::size_t>(logits.shape().at(1));
-            for (std::int64_t row = 0; row < logits.shape()[0]; ++row) {
-                const std::int32_t label = batch.of<std::int32_t>(row, label_field)[0];
-                const bool counts = batch.first_sample() + row < sweep.samples().count();
-                if (!counts || label < 0 || label >= logits.shape()[1]) continue;
-                const auto own =
-                    logits.as<float>().subspan(static_cast<std::size_t>(row) * answers.classes, answers.classes);
-                answers.logits.insert(answers.logits.end(), own.begin(), own.end());
-                answers.labels.push_back(label);
-            }
+            append_logits(outputs, sweep.in_batch(), answers);
+            const std::int64_t rows = sweep.samples().count() - batch.first_sample();  // others are padding
+            if (rows < sweep.in_batch())
+                answers.values.resize(answers.values.size() -
+                                      static_cast<std::size_t>((sweep.in_batch() - rows) * answers.width));
             return true;
         });
         return answers;
@@ -310,24 +329,24 @@ private:
         constexpr std::int64_t kFew = 64;  // samples, on which each layer alone is tried
         const Sweep sweep(*training_, backend_, settings_, host_, kFew);
         const graph::Graph wide = graph_for(sweep);
-        const Answers answers = ask(sweep, wide);
+        const RowOutputs answers = ask(sweep, wide);
         observers_.line("Measuring what each of " + std::to_string(layers_.size()) + " layers changes");
         std::vector<std::pair<double, std::string>> costs;
         for (const std::string& name : layers_) {
             EightBitPlan alone = plan;
             alone.wide.insert(layers_.begin(), layers_.end());
             alone.wide.erase(name);
-            costs.emplace_back(divergence(answers, ask(sweep, graph::in_eight_bits(wide, alone))), name);
+            costs.emplace_back(divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, alone))), name);
         }
         std::ranges::sort(costs, std::greater<>());
         const Sweep whole(*training_, backend_, settings_, host_, how_.samples);
         const graph::Graph whole_wide = graph_for(whole);
-        const Answers whole_answers = ask(whole, whole_wide);
+        const RowOutputs whole_answers = ask(whole, whole_wide);
         double found = all;
         for (std::size_t count = 1; found > kMostDivergence && count < costs.size(); count *= 2) {
             for (std::size_t i = 0; i < count; ++i)
                 plan.wide.insert(costs[i].second);
-            found = divergence(whole_answers, ask(whole, graph::in_eight_bits(whole_wide, plan)));
+            found = divergence(form_, whole_answers, ask(whole, graph::in_eight_bits(whole_wide, plan)));
             observers_.line(counted(static_cast<std::int64_t>(plan.wide.size()), "layer") + " of " +
                             std::to_string(costs.size()) + " in more bits" + formatted(": divergence %.4g", found));
         }
@@ -335,13 +354,13 @@ private:
     }
 
     const Task& task_;
-    const Classifier& classifier_;
     const backend::Backend& backend_;
     const options::Settings& settings_;
     std::uint64_t seed_;
     const QuantiseSettings& how_;
     const Host& host_;
     metrics::Observers& observers_;
+    AnswerForm form_ = task_.traits().answers;
     std::unique_ptr<Samples> training_;
     std::vector<std::string> layers_;
 };
@@ -405,9 +424,9 @@ void quantise(const TaskRow& row, const options::ParseResult& arguments, const Q
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task =
         row.make(arguments, *backend, static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0)));
-    if (task->classifier() == nullptr) {
+    if (task->classifier() == nullptr && task->scorer() == nullptr) {
         throw Error(ErrorKind::unsupported,
-                    "quantise compares answers of one class a sample, which this network does not give");
+                    "quantise compares answers about samples, which a network that predicts words does not give");
     }
     Quantiser quantiser(*task, *backend, arguments, how, host, observers);
     const EightBitPlan plan = quantiser.plan();

@@ -1,6 +1,7 @@
 // `cnntrain quantise` and what reads its checkpoints.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <regex>
 #include <string>
@@ -113,21 +114,28 @@ TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
                  ErrorKind::data, {"damaged"});
 }
 
-/// Texts of two classes, which one word of each tells apart.
-TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
-    const test::TemporaryFolder folder;
+/// A BERT of one layer that has seen texts, which one word of each tells apart, in RUN. `labels`: of the texts with
+/// this word and of the others.
+Outcome train_on_texts(const test::TemporaryFolder& folder, const std::array<std::string, 2>& labels,
+                       const std::string& options) {
     std::string texts = "text\tlabel\n";
     for (int i = 0; i < 400; ++i) {
         texts += std::string(i % 3 == 0 ? "c " : "d ") + (i % 2 == 0 ? "a " : "b ") + (i % 5 == 0 ? "c" : "d d") +
-                 (i % 2 == 0 ? "\teven\n" : "\todd\n");
+                 "\t" + labels[i % 2 == 0 ? 0 : 1] + "\n";
     }
     write_text(posix_files(), folder / "texts.tsv", texts);
     write_text(posix_files(), folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
-    const Outcome trained =
-        run("train --task text-classification --no-validation --vocab-size 9 --hidden-size 64 --num-attention-heads 2 "
-            "--threads 1 "
-            "--num-hidden-layers 1 --intermediate-size 96 --learning-rate 2e-3 --epochs 4 --seq-length 16 --data-dir " +
-            (folder / "texts.tsv") + " --vocab-file " + (folder / "vocab.txt") + " --logs-path " + (folder / "run"));
+    return run(
+        "train --task text-classification --no-validation --vocab-size 9 --hidden-size 64 --num-attention-heads 2 "
+        "--threads 1 --num-hidden-layers 1 --intermediate-size 96 --learning-rate 2e-3 --epochs 4 --seq-length 16 "
+        "--data-dir " +
+        (folder / "texts.tsv") + " --vocab-file " + (folder / "vocab.txt") + " --logs-path " + (folder / "run ") +
+        options);
+}
+
+TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
+    const test::TemporaryFolder folder;
+    const Outcome trained = train_on_texts(folder, {"even", "odd"}, "");
     ASSERT_EQ(trained.exit_code, 0) << trained.text;
     const Outcome made = run("quantise " + (folder / "run"));
     ASSERT_EQ(made.exit_code, 0) << made.text;
@@ -141,6 +149,44 @@ TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
     EXPECT_EQ(validated(" --backend ipu").exit_code, exit_code(ErrorKind::unsupported));
     const Outcome exported = run("convert " + (folder / "run/8bit") + " " + (folder / "model.onnx") + " --to onnx");
     EXPECT_EQ(exported.exit_code, 0) << exported.text;
+}
+
+TEST(QuantiseTexts, SeveralLabelsAreJudgedByTheirMeanPrecision) {
+    const test::TemporaryFolder folder;
+    const Outcome trained = train_on_texts(folder, {"even|whole", "odd|whole"}, "--labels several");
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const Outcome made = run("quantise " + (folder / "run"));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    EXPECT_THAT(made.text, HasSubstr("map is 100.00 % on 40 validation texts, 100.00 % before"));
+    EXPECT_THAT(run("validation --no-logs --restore-path " + (folder / "run/8bit")).text, HasSubstr("map: 1.0000"));
+}
+
+TEST(QuantiseTexts, ScoresAreJudgedByTheirCorrelation) {
+    const test::TemporaryFolder folder;
+    const Outcome trained = train_on_texts(folder, {"0.5", "3"}, "--labels score");
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const Outcome made = run("quantise " + (folder / "run"));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    EXPECT_THAT(made.text, HasSubstr("pearson is 100.00 % on 40 validation texts"));
+}
+
+TEST(QuantiseTexts, AnswersToQuestionsAreJudgedByTheirF1) {
+    const test::TemporaryFolder folder;
+    const std::string data = CNNTRAIN_SOURCE_DIR "/tests/data/";
+    const Outcome trained =
+        run("train --task question-answering --vocab-file " + data +
+            "bert/vocab.txt --vocab-size 512 --hidden-size 64 --num-attention-heads 2 --num-hidden-layers 1 "
+            "--intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 --max-query-length 6 "
+            "--threads 1 --micro-batch-size 4 --epochs 1 --data-dir " +
+            data + "squad/squad-v1.1.json --validation-file " + data + "squad/squad-v1.1.json --logs-path " +
+            (folder / "run"));
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const Outcome made = run("quantise " + (folder / "run"));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    EXPECT_THAT(made.text, AllOf(HasSubstr("In 8 bits, F1 is "), HasSubstr("4 of 4 layers in 8 bits")));
+    EXPECT_THAT(
+        run("inference --restore-path " + (folder / "run/8bit --data-dir ") + data + "squad/squad-v1.1.json").text,
+        AllOf(HasSubstr("layers are computed in 8 bits"), HasSubstr("F1: ")));
 }
 
 }  // namespace

@@ -416,6 +416,23 @@ What each command's short help prints.
     cnntrain convert --from resnet18.pth --to resnet18.safetensors
   
   cnntrain convert --help-all lists all 20 options.
+  $ cnntrain quantise --help
+  usage: cnntrain quantise RUN [options]
+  
+    RUN                           folder of a run, of which ckpt-best is taken, or a checkpoint
+    --output VALUE                checkpoint to write (default: 8bit/NAME.safetensors beside the one
+                                  that is read)
+    --overwrite                   replace a file that this command did not write
+    --samples N                   training samples on which ranges and choices are measured (default
+                                  256)
+    --most-loss X                 points, of the accuracy or F1 on the validation split, that may be
+                                  lost; not less than two samples (default 0.5)
+  
+  Writes a checkpoint with which validation, inference and profile compute in 8 bits.
+  Nothing is trained, and the weights in the file stay as they are.
+    cnntrain quantise RUN
+    cnntrain inference RUN/8bit/ckpt-best PHOTOS/*.jpg
+  All other options are those of cnntrain validation. See cnntrain help eight-bits.
   $ cnntrain report --help
   usage: cnntrain report RUN [options]
   

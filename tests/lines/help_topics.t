@@ -732,10 +732,12 @@ Each topic of help, and what is not one.
   pooling to one pixel, and the last layer stay in 16 or 32 bits.
   
   The values of dense layers have a range for each token, found while it is computed. Attention, layer
-  norms, the pooler and the classifier stay in 16 or 32 bits.
+  norms, the pooler and the last layer stay in 16 or 32 bits.
   
-  The copy is judged by the validation split, none of whose samples chose anything. If the accuracy
-  falls by more than --most-loss (0.5) points, or two samples if these are more, nothing is written.
+  The copy is judged by the validation split, none of whose samples chose anything: by its accuracy,
+  by the mean average precision of several labels, the correlation of scores, or the F1 of answers to
+  questions, all in percent. If it falls by more than --most-loss (0.5) points, or two samples if
+  these are more, nothing is written.
   
   Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; image networks with
   group norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX).

@@ -116,6 +116,10 @@ inline constexpr const char* kTop5Column = "val_top5_acc";
 inline constexpr const char* kValidationLossColumn = "val_loss";
 inline constexpr const char* kBalancedColumn = "balanced_acc";
 
+/// The form of a row of kLogits, by which the answers of two networks are compared: those of classes, of the first and
+/// of the last token of an answer ([2,S]), of any labels, or one number.
+enum class AnswerForm : std::uint8_t { one_class, positions, labels, score };
+
 /// Facts about a task that do not depend on its data.
 struct TaskTraits {
     /// The output whose sum is the loss. Training has diverged if it is not finite.
@@ -134,6 +138,7 @@ struct TaskTraits {
     bool takes_over_optimiser = false;
     /// Rules for first weights, except for the names of classes: those are class_names().
     FirstWeights first_weights = {};
+    AnswerForm answers = AnswerForm::one_class;
 };
 
 // Sums that a validation with counts of classes adds to those of the graph's outputs.

@@ -130,7 +130,10 @@ ImageClassification::ImageClassification(const options::ParseResult& arguments, 
               .has_real_data = own().data.kind == data::DataKind::real,
               // The last layer depends on the classes.
               .first_weights = {.last_layer = {std::string(nn::head_scope(own().model.family))}, .may_have = {}}} {
-    if (several()) traits_.metrics[run::Metric::accuracy] = {run::kMeanPrecision};
+    if (several()) {
+        traits_.metrics[run::Metric::accuracy] = {run::kMeanPrecision};
+        traits_.answers = run::AnswerForm::labels;
+    }
 }
 
 const metrics::Columns& ImageClassification::columns() const {

@@ -22,6 +22,7 @@
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
 #include "cnntrain/run/weights.h"
 #include "tasks/bert/fine_tuning.h"
@@ -65,6 +66,12 @@ private:
     const AnsweringSettings& own() const { return answering_settings(settings()); }
     std::string_view version() const { return own().questions.v2 ? "2.0" : "1.1"; }
     const Questions& questions(data::Split split) const;
+    /// Answers have a place for each feature of a row.
+    std::shared_ptr<const data::Dataset> rows(data::Split split) const {
+        const bool has_answers = split == data::Split::train;
+        return rows_of(split, data::question_features(questions(split)),
+                       has_answers ? most_texts(own().sequence_length) : 0);
+    }
     Questions read(const std::string& file, bool training) const;
     std::vector<data::Answer> answered(const run::RowOutputs& logits) const;
     data::AnswerEvaluation evaluated(std::span<const data::Answer> answers) const;
@@ -73,7 +80,9 @@ private:
     run::TaskTraits traits_{
         .loss = std::string(nn::kLoss),
         .metrics = {{run::Metric::accuracy, {kF1}}},
-        .first_weights = {.last_layer = {std::string(nn::kAnswersScope) + "/"}, .may_have = {"cls/", "bert/pooler/"}}};
+        .first_weights = {.last_layer = {std::string(nn::kAnswersScope) + "/"}, .may_have = {"cls/", "bert/pooler/"}},
+        .answers = run::AnswerForm::positions};
+    run::EvaluationGraphs graphs_{settings(), backend()};
     metrics::Columns columns_;
     mutable Questions training_;    // null until it is read
     mutable Questions validation_;  // the same
@@ -173,11 +182,11 @@ std::int64_t QuestionAnswering::samples(data::Split split, run::Counted how) con
     const bool is_there = exists(posix_files(), own().file) && exists(posix_files(), own().vocabulary_file);
     if (split == data::Split::train && !own().generated && (how == run::Counted::published || !is_there))
         return own().questions.v2 ? kPublishedFeatures2 : kPublishedFeatures;
-    return rows_of(split, data::question_features(questions(split)), /*slots=*/0)->size();
+    return rows(split)->size();
 }
 
 std::unique_ptr<Samples> QuestionAnswering::open(data::Split split) const {
-    return bert_samples(rows_of(split, data::question_features(questions(split)), /*slots=*/0), split, seed());
+    return bert_samples(rows(split), split, seed());
 }
 
 std::vector<data::Field> QuestionAnswering::batch_fields(data::Split split, std::int64_t samples) const {
@@ -199,8 +208,8 @@ graph::Graph QuestionAnswering::graph(run::GraphUse use, const std::vector<data:
     request.length = ids.shape.at(1);
     request.packed = data::has_field(fields, nn::kSequenceNumbers);
     if (use != run::GraphUse::training) {
-        return graph::apply_rewrites(nn::build_bert_answers_evaluation(request, ops::op_table()),
-                                     backend().rewrites().evaluation);
+        return graphs_.as_checkpoint_computes(graph::apply_rewrites(
+            nn::build_bert_answers_evaluation(request, ops::op_table()), backend().rewrites().evaluation));
     }
     if (settings().training.pipeline) request.splits = settings().training.pipeline_splits;
     return run::with_update(nn::build_bert_answers_training(request, ops::op_table()), nn::kLoss, settings(),

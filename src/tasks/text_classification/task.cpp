@@ -202,7 +202,13 @@ TextClassification::TextClassification(const options::ParseResult& arguments, co
     : FineTuning(arguments, backend, seed, {"text", "texts", "BERT text classification"}),
       columns_(make_columns(own(), arguments.settings.validation.any())) {
     if (settings().main.restore_path) recorded_classes_ = classes_of_checkpoint(*settings().main.restore_path);
-    if (kind() == nn::LabelKind::score) traits_.metrics[run::Metric::accuracy] = {kPearson};
+    if (kind() == nn::LabelKind::score) {
+        traits_.metrics[run::Metric::accuracy] = {kPearson};
+        traits_.answers = run::AnswerForm::score;
+    } else if (kind() == nn::LabelKind::several) {
+        traits_.metrics[run::Metric::accuracy] = {run::kMeanPrecision};
+        traits_.answers = run::AnswerForm::labels;
+    }
     traits_.has_real_data = !own().generated;
 }
 
