@@ -33,8 +33,8 @@ graph::Graph validation_graph(const Task& task, const options::Settings& setting
 /// samples. A training that is validated while it runs also counts by class, where the task has classes.
 class Evaluator {
 public:
-    /// `data`: the validation split, which the processes of the host share. `plan`: computes in 8 bits; null: as the task
-    /// has it.
+    /// `data`: the validation split, which the processes of the host share. `plan`: for 8 bits, where the checkpoint
+    /// has none.
     Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const options::Settings& settings,
               std::uint64_t seed, const Host& host, const graph::EightBitPlan* plan = nullptr);
 
