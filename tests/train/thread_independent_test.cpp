@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,31 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadIndependent,
                                            "--precision 16.32 --group-norm --groups 8 --micro-batch-size 6",
                                            "--precision 32.32 --model resnext --model-size 11",
                                            "--precision 32.32 --micro-batch-size 1 --gradient-accumulation-count 8",
+                                           "--precision 16.16 " + kProxyNet));
+
+/// Threads that give way between updates divide no sum differently.
+class ThreadsThatGiveWay : public ::testing::TestWithParam<std::string> {
+protected:
+    static std::string weights_after(const char* working) {
+        setenv("CNNTRAIN_SHARE_PROCESSORS", working, /*replace=*/1);
+        MemoryFiles files;
+        const Outcome outcome = train(files, GetParam() + " --seed 3 --no-validation --epochs 0.3 --threads 4");
+        setenv("CNNTRAIN_SHARE_PROCESSORS", "off", /*replace=*/1);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.console;
+        return weights(files, weights::latest(files, "run")->iteration);
+    }
+};
+
+TEST_P(ThreadsThatGiveWay, KeepTheBits) {
+    const std::string expected = weights_after("off");
+    EXPECT_TRUE(weights_after("4,3,1,4,2") == expected);
+    EXPECT_TRUE(weights_after("1") == expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ThreadsThatGiveWay,
+                         ::testing::Values("--precision 32.32 --optimiser momentum", "--precision 16.32",
+                                           "--precision 16.16 --group-norm --groups 8",
+                                           "--precision 32.32 --model resnext --model-size 11",
                                            "--precision 16.16 " + kProxyNet));
 
 TEST(ThreadIndependentSums, AreThoseOfTheUsualWay) {

@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <string_view>
+#include <sstream>
+#include <string>
 
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/placement.h"
@@ -35,9 +36,16 @@ std::int64_t first_bad_index(const Placed& tensor) {
     return -1;
 }
 
-bool shares_processors() {
+/// The threads that work, of a team that may give way to other programs; nothing: all.
+std::optional<WorkingThreads> working_threads(int all) {
     const char* const wanted = std::getenv(kShareVariable);
-    return wanted == nullptr || std::string_view(wanted) != "off";
+    const std::string text = wanted == nullptr ? "" : wanted;
+    if (text == "off") return std::nullopt;
+    std::vector<int> forced;
+    std::istringstream counts(text);
+    for (std::string count; std::getline(counts, count, ',');)
+        forced.push_back(std::atoi(count.c_str()));
+    return WorkingThreads(all, count_cores().processors, std::move(forced));
 }
 
 bool has_convolutions(const graph::Graph& graph) {
@@ -87,8 +95,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         outputs_.push_back(outputs_of(lowering, pipeline));
     }
     lowering.lower_update();
-    if (plan_.lanes == 1 && threads_ > 1 && !exchange_ && shares_processors())
-        working_.emplace(threads_, count_cores().processors);
+    if (plan_.lanes == 1 && threads_ > 1 && !exchange_) working_ = working_threads(threads_);
     report_.reorders = lowering.reorders();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);

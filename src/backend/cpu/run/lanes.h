@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/elapsed.h"
@@ -42,15 +43,18 @@ void prepare_team();
 /// `threads` divided over `lanes`, at least one each; the first lanes get the remainder.
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes);
 
-/// The environment variable with which a user says "off": all threads work, whatever other programs do.
+/// An environment variable. "off": all threads work, whatever other programs do. "4,3,1": so many work in turn, by
+/// which tests force changes.
 inline constexpr const char* kShareVariable = "CNNTRAIN_SHARE_PROCESSORS";
 
 /// The threads of a team that work while other programs take processors. A team is as slow as its slowest thread, so a
 /// team that shares a processor is slower than one without that processor.
 class WorkingThreads {
 public:
-    /// `all`: size of the team. `processors`: that this process may use.
-    WorkingThreads(int all, int processors) : all_(all), processors_(processors), working_(all) {}
+    /// `all`: size of the team. `processors`: that this process may use. `forced`: that work in turn, instead of those
+    /// for which there is room.
+    WorkingThreads(int all, int processors, std::vector<int> forced = {})
+        : all_(all), processors_(processors), working_(all), forced_(std::move(forced)) {}
 
     /// Reads the system's counters, at most five times a second, and returns the threads that should work now.
     int now();
@@ -59,7 +63,9 @@ public:
 
 private:
     int all_, processors_, working_;
-    bool rises_ = false;  // the last window, too, had room for more threads
+    std::vector<int> forced_;
+    std::size_t next_ = 0;  // of `forced`
+    bool rises_ = false;    // the last window, too, had room for more threads
     bool is_said_ = false;
     std::optional<ProcessorTimes> since_;
     std::chrono::steady_clock::time_point read_;
