@@ -122,6 +122,18 @@ protected:
     const test::TemporaryFolder folder_;
 };
 
+/// A network of zeros names the first class. The folders are numbers of classes, as ImageNet's shards have them.
+TEST_F(SourceWeights, WithoutNamesOfClassesAreJudgedByNumbersOfClasses) {
+    write_pytorch_resnet18("net.safetensors");
+    write_photos("photos", {"0", "7"});
+    const std::string data = "--restore-path " + (folder_ / "net.safetensors") + " --data-dir " + (folder_ / "photos");
+    EXPECT_THAT(cli::run("validation --no-logs " + data).text, HasSubstr("50.000"));
+    EXPECT_THAT(cli::run("inference " + data).text, HasSubstr("top-1 accuracy: 50 %"));
+    write_photos("others", {"0", "10"});
+    expect_error("inference --restore-path " + (folder_ / "net.safetensors") + " --data-dir " + (folder_ / "others"),
+                 ErrorKind::data, {"10 classes of the weights"});
+}
+
 TEST_F(SourceWeights, ATorchvisionFileIsFineTunedOnTheClassesOfPhotos) {
     write_photos("photos", {"ant", "bee"});
     write_pytorch_resnet18("resnet18.safetensors");

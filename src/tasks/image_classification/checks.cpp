@@ -642,7 +642,7 @@ void complete_image_settings(Settings& settings, Resolution& run) {
     if (const WeightsSource* const source = evaluates ? weights_source_of(run) : nullptr) {
         own.source_classes = source->network.settings.classes;
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
-        if (own.recorded_classes.empty() && run.command == Command::validation && names_numbers(own))
+        if (own.recorded_classes.empty() && names_numbers(own))
             own.recorded_classes = numbers_below(own.source_classes);
     }
     own.data.known_classes = own.recorded_classes;
