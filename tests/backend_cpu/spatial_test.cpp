@@ -20,10 +20,30 @@ template <typename In, typename Out> void check_normalise(std::int64_t pixels, s
     expect_near(y, want, 1e-6, "normalise_image " + std::to_string(pixels) + "x" + std::to_string(channels));
 }
 
+/// Bytes are rounded and limited.
+template <typename In> void check_normalised_bytes(std::int64_t pixels, std::int64_t channels) {
+    std::vector<In> x;
+    Rng rng(1, RngStream::test);
+    for (std::int64_t i = 0; i < pixels * channels; ++i)
+        x.push_back(rounded<In>(std::floor(rng.uniform(0, 256))));
+    const auto scale = random_values<float>(channels, 2, 0.9, 1.3);
+    const auto shift = random_values<float>(channels, 3, -40, 20);
+    std::vector<std::uint8_t> y(x.size());
+    normalise_image(pixels, channels, x.data(), scale.data(), shift.data(), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % at(channels);
+        const double want = widened(x[i]) * static_cast<double>(scale[c]) + static_cast<double>(shift[c]);
+        ASSERT_NEAR(y[i], std::clamp(want, 0.0, 255.0), 0.5001) << i;
+    }
+}
+
 TEST(NormaliseImage, EveryTypeAndTail) {
     for_each_target([] {
         for (const std::int64_t pixels : {1, 5, 16, 49, 20'000}) {
             for (const std::int64_t channels : {3, 1, 4, 16}) {
+                check_normalised_bytes<std::uint8_t>(pixels, channels);
+                check_normalised_bytes<float>(pixels, channels);
+                check_normalised_bytes<BFloat16>(pixels, channels);
                 check_normalise<std::uint8_t, float>(pixels, channels);
                 check_normalise<std::uint8_t, BFloat16>(pixels, channels);
                 check_normalise<float, float>(pixels, channels);

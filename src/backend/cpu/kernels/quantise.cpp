@@ -64,17 +64,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-template <typename Byte> HWY_INLINE void store_bytes(Whole /*extent*/, SignedInts numbers, Byte* to) {
-    const hn::Rebind<Byte, FloatTag> d;
-    hn::StoreU(hn::DemoteTo(d, numbers), d, to);
-}
-template <typename Byte> HWY_INLINE void store_bytes(Part extent, SignedInts numbers, Byte* to) {
-    Byte buffer[kWidth];
-    store_bytes(Whole{}, numbers, buffer);
-    for (std::int64_t i = 0; i < extent.count; ++i)
-        to[i] = buffer[i];
-}
-
 template <typename T> void quantise_range(const RangeToBytes<T>& range) {
     const Floats factor = hn::Set(FloatTag(), range.factor);
     const SignedInts shift = hn::Set(SignedTag(), range.zero);

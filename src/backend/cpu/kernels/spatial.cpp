@@ -29,7 +29,12 @@ template <typename In, typename Out> void normalise_range(std::int64_t count, st
     }
     std::int64_t phase = 0;
     for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::MulAdd(extent.load_from(x + i), load(scales + phase), load(shifts + phase)), y + i);
+        const Floats value = hn::MulAdd(extent.load_from(x + i), load(scales + phase), load(shifts + phase));
+        if constexpr (sizeof(Out) == 1) {
+            store_bytes(extent, hn::NearestInt(value), y + i);
+        } else {
+            extent.store_to(value, y + i);
+        }
         phase = phase + kWidth == period ? 0 : phase + kWidth;
     });
 }
@@ -80,6 +85,9 @@ template <typename T> void spread_rows(std::int64_t rows, std::int64_t lanes, co
         normalise_range(count, channels, x, scale, shift, y);                                                 \
     }
 // NOLINTEND(bugprone-macro-parentheses)
+CNNTRAIN_NORMALISE(normalise_u8_u8, std::uint8_t, std::uint8_t)
+CNNTRAIN_NORMALISE(normalise_f32_u8, float, std::uint8_t)
+CNNTRAIN_NORMALISE(normalise_bf16_u8, BFloat16, std::uint8_t)
 CNNTRAIN_NORMALISE(normalise_u8_f32, std::uint8_t, float)
 CNNTRAIN_NORMALISE(normalise_u8_bf16, std::uint8_t, BFloat16)
 CNNTRAIN_NORMALISE(normalise_f32_f32, float, float)
@@ -115,6 +123,9 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
+HWY_EXPORT(normalise_u8_u8);
+HWY_EXPORT(normalise_f32_u8);
+HWY_EXPORT(normalise_bf16_u8);
 HWY_EXPORT(normalise_u8_f32);
 HWY_EXPORT(normalise_u8_bf16);
 HWY_EXPORT(normalise_f32_f32);
@@ -130,9 +141,17 @@ template <typename T> constexpr bool kIsFloat = std::is_same_v<T, float>;
 
 template <typename In, typename Out> void call_normalise(std::int64_t count, std::int64_t channels, const In* x,
                                                          const float* scale, const float* shift, Out* y) {
-    if constexpr (std::is_same_v<In, std::uint8_t> && kIsFloat<Out>) {
+    constexpr bool kFromBytes = std::is_same_v<In, std::uint8_t>;
+    constexpr bool kToBytes = std::is_same_v<Out, std::uint8_t>;
+    if constexpr (kFromBytes && kToBytes) {
+        HWY_DYNAMIC_DISPATCH(normalise_u8_u8)(count, channels, x, scale, shift, y);
+    } else if constexpr (kIsFloat<In> && kToBytes) {
+        HWY_DYNAMIC_DISPATCH(normalise_f32_u8)(count, channels, x, scale, shift, y);
+    } else if constexpr (kToBytes) {
+        HWY_DYNAMIC_DISPATCH(normalise_bf16_u8)(count, channels, x, scale, shift, y);
+    } else if constexpr (kFromBytes && kIsFloat<Out>) {
         HWY_DYNAMIC_DISPATCH(normalise_u8_f32)(count, channels, x, scale, shift, y);
-    } else if constexpr (std::is_same_v<In, std::uint8_t>) {
+    } else if constexpr (kFromBytes) {
         HWY_DYNAMIC_DISPATCH(normalise_u8_bf16)(count, channels, x, scale, shift, y);
     } else if constexpr (kIsFloat<In> && kIsFloat<Out>) {
         HWY_DYNAMIC_DISPATCH(normalise_f32_f32)(count, channels, x, scale, shift, y);
@@ -254,6 +273,9 @@ void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std
 #define CNNTRAIN_INSTANTIATE(In, Out) \
     template void normalise_image(std::int64_t, std::int64_t, const In*, const float*, const float*, Out*)
 // NOLINTEND(bugprone-macro-parentheses)
+CNNTRAIN_INSTANTIATE(std::uint8_t, std::uint8_t);
+CNNTRAIN_INSTANTIATE(float, std::uint8_t);
+CNNTRAIN_INSTANTIATE(BFloat16, std::uint8_t);
 CNNTRAIN_INSTANTIATE(std::uint8_t, float);
 CNNTRAIN_INSTANTIATE(std::uint8_t, BFloat16);
 CNNTRAIN_INSTANTIATE(float, float);

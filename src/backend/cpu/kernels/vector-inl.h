@@ -186,6 +186,18 @@ struct Part {
 
 #endif
 
+/// Limits numbers to those of the byte.
+template <typename Byte> HWY_INLINE void store_bytes(Whole /*extent*/, SignedInts numbers, Byte* to) {
+    const hn::Rebind<Byte, FloatTag> d;
+    hn::StoreU(hn::DemoteTo(d, numbers), d, to);
+}
+template <typename Byte> HWY_INLINE void store_bytes(Part extent, SignedInts numbers, Byte* to) {
+    Byte buffer[kWidth];
+    store_bytes(Whole{}, numbers, buffer);
+    for (std::int64_t i = 0; i < extent.count; ++i)
+        to[i] = buffer[i];
+}
+
 /// Calls body(extent, offset) for vectors covering 0..count; extent is Whole or Part.
 template <typename Body> HWY_INLINE void for_vectors(std::int64_t count, const Body& body) {
     std::int64_t i = 0;

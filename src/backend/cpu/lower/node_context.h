@@ -28,6 +28,9 @@ struct NodeContext {
 /// the result of smaller tensors as it reads them.
 bool is_left_to_norm(const NodeContext& lower, graph::ValueId result);
 
+/// True if only `quantise` reads the image that this node normalises: it makes numbers of the pixels at once.
+bool is_left_to_quantise(const graph::Graph& graph, const graph::Node& normalised);
+
 /// Reads the node's operands, defines its results and adds its steps.
 using LowerFunction = void (*)(const NodeContext&);
 

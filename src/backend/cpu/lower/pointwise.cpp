@@ -91,6 +91,7 @@ void lower_add(const NodeContext& lower) {
 }
 
 void lower_normalise_image(const NodeContext& lower) {
+    if (is_left_to_quantise(lower.graph, lower.node)) return;
     const auto& attrs = lower.node.as<NormaliseImageAttrs>();
     const ValueId x = lower.node.inputs[0];
     const ValueId y = lower.node.outputs[0];
@@ -102,16 +103,11 @@ void lower_normalise_image(const NodeContext& lower) {
     const std::vector<float> scale(attrs.scale.begin(), attrs.scale.end());
     const std::vector<float> shift(attrs.shift.begin(), attrs.shift.end());
     with_float_type(result.dtype, [&]<typename Out>() {
-        const auto add_with = [&]<typename In>() {
+        with_pixel_type(source.dtype, [&]<typename In>() {
             lower.steps.add("kernel", {source}, {result}, [=](const StepContext&) {
                 normalise_image(pixels, channels, source.as<In>(), scale.data(), shift.data(), result.as<Out>());
             });
-        };
-        if (source.dtype == DType::u8) {
-            add_with.template operator()<std::uint8_t>();
-        } else {
-            with_float_type(source.dtype, add_with);
-        }
+        });
     });
 }
 

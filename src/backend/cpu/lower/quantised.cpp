@@ -24,10 +24,35 @@ namespace {
 
 const char* const kBytesReason = "bytes are channels-last";
 
+/// Numbers of pixels: `image` normalises them.
+void lower_quantised_image(const NodeContext& lower, const graph::Node& image) {
+    const EightBits& bits = lower.node.as<QuantiseAttrs>().bits;
+    const auto& attrs = image.as<graph::NormaliseImageAttrs>();
+    const ValueId y = lower.node.outputs[0];
+    const std::int64_t channels = lower.graph.desc(y).shape.back();
+    const std::int64_t pixels = lower.graph.desc(y).elements() / channels;
+    const Placed source = lower.values.operand(image.inputs[0]);
+    const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
+    std::vector<float> scale;
+    std::vector<float> shift;
+    for (std::size_t i = 0; i < attrs.scale.size(); ++i) {
+        scale.push_back(static_cast<float>(attrs.scale[i] / bits.scale));
+        shift.push_back(static_cast<float>(attrs.shift[i] / bits.scale + static_cast<double>(bits.zero)));
+    }
+    with_pixel_type(source.dtype, [&]<typename In>() {
+        lower.steps.add("kernel", {source}, {result}, [=](const StepContext&) {
+            normalise_image(pixels, channels, source.as<In>(), scale.data(), shift.data(), result.as<std::uint8_t>());
+        });
+    });
+}
+
 void lower_quantise(const NodeContext& lower) {
     const EightBits& bits = lower.node.as<QuantiseAttrs>().bits;
     const ValueId x = lower.node.inputs[0];
     const ValueId y = lower.node.outputs[0];
+    const graph::NodeId producer = lower.graph.value(x).producer;
+    if (producer.valid() && is_left_to_quantise(lower.graph, lower.graph.node(producer)))
+        return lower_quantised_image(lower, lower.graph.node(producer));
     const Placed source = lower.values.operand_as(x, image_desc(lower.graph.desc(x)), kBytesReason);
     const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
     const auto inverse = static_cast<float>(1 / bits.scale);
@@ -280,6 +305,14 @@ void lower_quantised_conv2d(const NodeContext& lower) {
 }
 
 }  // namespace
+
+bool is_left_to_quantise(const graph::Graph& graph, const graph::Node& normalised) {
+    if (normalised.kind != graph::OpKind::normalise_image) return false;
+    const ValueId image = normalised.outputs[0];
+    const std::vector<graph::NodeId>& users = graph.value(image).users;
+    return users.size() == 1 && graph.node(users.front()).kind == graph::OpKind::quantise &&
+           std::ranges::find(graph.outputs(), image, &graph::Output::value) == graph.outputs().end();
+}
 
 std::span<const LoweringEntry> quantised_lowerings() {
     static constexpr LoweringEntry kLowerings[] = {

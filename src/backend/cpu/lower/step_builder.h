@@ -146,4 +146,13 @@ template <typename F> void with_float_type(DType type, F&& f) {
     }
 }
 
+/// The same for pixels, which may be bytes.
+template <typename F> void with_pixel_type(DType type, F&& f) {
+    if (type == DType::u8) {
+        f.template operator()<std::uint8_t>();
+    } else {
+        with_float_type(type, std::forward<F>(f));
+    }
+}
+
 }  // namespace cnntrain::cpu
