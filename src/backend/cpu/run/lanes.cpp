@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -55,7 +56,8 @@ int WorkingThreads::now() {
     const int before = working_;
     if (since_) after(competition(*since_, times));
     since_ = times;
-    if (working_ < before && !std::exchange(is_said_, true)) {
+    static std::atomic<bool> is_said = false;  // of all executables: a run may have many
+    if (working_ < before && !is_said.exchange(true)) {
         log::info("other programs use the processors: " + std::to_string(working_) + " of " + std::to_string(all_) +
                   " compute threads work until they end");
     }

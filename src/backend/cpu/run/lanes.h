@@ -66,7 +66,6 @@ private:
     std::vector<int> forced_;
     std::size_t next_ = 0;  // of `forced`
     bool rises_ = false;    // the last window, too, had room for more threads
-    bool is_said_ = false;
     std::optional<ProcessorTimes> since_;
     std::chrono::steady_clock::time_point read_;
 };
