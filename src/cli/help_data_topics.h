@@ -349,7 +349,7 @@ quantise writes a copy of a checkpoint with a plan for 8 bits: for convolutions,
 layers of BERT's encoder. The weights in the file stay as they are; each load rounds those of a
 layer to whole numbers from -127 to 127, with a scale for each output. The values that layers read
 become whole numbers from 0 to 255. If the answers to training samples (--samples 256) diverge from
-those of the network in 16 or 32 bits by more than 0.01, the layers that change them most stay in 16
+those of the network in 16 or 32 bits by more than 0.02, the layers that change them most stay in 16
 or 32 bits.
 
 The values of convolutions have one range for all images, measured on these samples. Three choices

@@ -241,7 +241,7 @@ public:
     std::size_t layers() const { return layers_.size(); }
 
 private:
-    static constexpr double kMostDivergence = 0.01;
+    static constexpr double kMostDivergence = 0.02;
     static constexpr double kFewestSamples = 2;  // by which accuracies differ by chance
 
     metrics::ValidationRow validated(const Samples& samples, const EightBitPlan* plan) {
