@@ -21,6 +21,26 @@
 namespace cnntrain::tasks {
 namespace {
 
+constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
+
+/// The teacher's evaluation of a batch with these fields of the student's.
+struct Evaluation {
+    Evaluation(const Teacher& teacher, const std::vector<data::Field>& fields, const options::Settings& student,
+               const backend::Backend& backend)
+        : graph(graph::apply_rewrites(teacher.graph(fields), backend.rewrites().evaluation)),
+          settings(student),
+          fields_(fields) {
+        settings.training.micro_batch_size = fields.front().desc.shape.at(0);
+    }
+    backend::CompileRequest request() const { return run::compile_request(graph, settings, fields_, /*seed=*/0); }
+
+    graph::Graph graph;
+    options::Settings settings;
+
+private:
+    std::vector<data::Field> fields_;
+};
+
 /// Delivers one batch.
 class OneBatch final : public data::BatchSource {
 public:
@@ -87,8 +107,7 @@ public:
     }
     /// Nothing more is kept beyond a limit of memory.
     void add(const data::Batch& batch, const HostTensor& answers) {
-        constexpr std::size_t kMostFloats = std::size_t{1} << 28;
-        if (answers_.size() * width_ >= kMostFloats) return;
+        if (answers_.size() * width_ * sizeof(float) >= kMostKeptBytes) return;
         const std::span<const float> values = answers.as<float>();
         const std::size_t rows = values.size() / width_;
         for (std::size_t row = 0; row < rows; ++row) {
@@ -180,14 +199,12 @@ public:
     }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         std::unique_ptr<data::Stream> own = samples_->stream(settings);
-        const std::vector<data::Field> fields = own->fields();
-        const graph::Graph graph = graph::apply_rewrites(teacher_.graph(fields), backend_.rewrites().evaluation);
-        options::Settings one = student_;
-        one.training.micro_batch_size = own->micro_batch();
-        auto executable = backend_.compile(run::compile_request(graph, one, fields, 0));
+        const Evaluation evaluation(teacher_, own->fields(), student_, backend_);
+        auto executable = backend_.compile(evaluation.request());
         const options::Settings& theirs = teacher_.arguments.settings;
         const std::string& file = *theirs.main.restore_path;
-        run::load_model(*executable, graph, run::checkpoint_weights(posix_files(), file, theirs), file, student_.run);
+        run::load_model(*executable, evaluation.graph, run::checkpoint_weights(posix_files(), file, theirs), file,
+                        student_.run);
         return std::make_unique<TaughtStream>(std::move(own), std::move(executable), teacher_);
     }
 
@@ -234,6 +251,27 @@ data::Field teacher_field(std::int64_t rows, std::int64_t slots, std::int64_t cl
 std::unique_ptr<data::Samples> taught(std::unique_ptr<data::Samples> samples, Teacher teacher,
                                       const options::Settings& student, const backend::Backend& backend) {
     return std::make_unique<TaughtSamples>(std::move(samples), std::move(teacher), student, backend);
+}
+
+std::uint64_t teacher_bytes(const Teacher& teacher, const std::vector<data::Field>& fields, std::int64_t rows,
+                            const options::Settings& student, const backend::Backend& backend) {
+    std::vector<data::Field> seen = fields;
+    std::erase_if(seen, [](const data::Field& field) { return field.name == nn::kTeacherLogits; });
+    const auto report = backend.describe(Evaluation(teacher, seen, student, backend).request());
+    std::uint64_t bytes = 0;
+    if (report) {
+        std::uint64_t file = 0;  // in memory while it is loaded, and its largest tensor in another form
+        std::uint64_t largest = 0;
+        for (const backend::Variable& variable : report->variables) {
+            const auto own = static_cast<std::uint64_t>(variable.desc.elements()) * sizeof(float);
+            file += own;
+            largest = std::max(largest, own);
+        }
+        bytes = report->parameter_bytes + report->arena_bytes + file + largest;
+    }
+    if (!teacher.repeats) return bytes;
+    const std::uint64_t kept = teacher_field(rows, teacher.slots, teacher.classes).desc.bytes();
+    return bytes + std::min<std::uint64_t>(kept, kMostKeptBytes);
 }
 
 std::vector<run::LossTerm> taught_loss(const run::LossSettings& settings, double samples) {

@@ -41,6 +41,11 @@ void check_teacher_classes(const std::string& path, std::int64_t theirs, const s
 std::unique_ptr<data::Samples> taught(std::unique_ptr<data::Samples> samples, Teacher teacher,
                                       const options::Settings& student, const backend::Backend& backend);
 
+/// Memory of a teacher that answers micro-batches with these fields, of `rows` in all: its weights, also as they are
+/// loaded, its values, and the answers that are kept.
+std::uint64_t teacher_bytes(const Teacher& teacher, const std::vector<data::Field>& fields, std::int64_t rows,
+                            const options::Settings& student, const backend::Backend& backend);
+
 /// That field: f32[N,C], or f32[N,K,C] where rows have slots for K samples.
 data::Field teacher_field(std::int64_t rows, std::int64_t slots, std::int64_t classes);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <regex>
 #include <string>
 
 #include "cli/shell.h"
@@ -65,6 +66,16 @@ TEST_F(Teacher, ANetworkThatAnswersAsItsTeacherStaysAsItIs) {
     };
     EXPECT_LT(farthest(trained("alike", "1,2")), 1e-6);
     EXPECT_GT(farthest(trained("labels", "0.5,2")), 1e-5);
+}
+
+TEST_F(Teacher, ADryRunCountsTheTeachersMemory) {
+    const auto input = [](const std::string& options) {
+        const std::string text = train("--iterations 4 --dry-run " + options).text;
+        std::smatch found;
+        EXPECT_TRUE(std::regex_search(text, found, std::regex("input ([0-9.]+) MB"))) << text;
+        return std::stod(found[1]);
+    };
+    EXPECT_GT(input("--teacher " + at("teacher")), input("") + 0.6) << "two copies of 78 000 weights";
 }
 
 TEST_F(Teacher, ARunIsResumedWithTheSameNumbers) {

@@ -352,10 +352,14 @@ std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loade
     const std::uint64_t ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), data::Split::train, loader).bytes;
     const std::int64_t training = used(data::Split::train).samples;
-    if (info.any_image_size) return ring + run::index_bytes(training);
+    const std::uint64_t teaching = settings().loss.teacher.empty()
+                                       ? 0
+                                       : teacher_bytes(teacher(), batch_fields(data::Split::train, loader.micro_batch),
+                                                       training, settings(), backend_);
+    if (info.any_image_size) return teaching + ring + run::index_bytes(training);
     const std::int64_t images = training + (settings().validation.enabled ? used(data::Split::validation).samples : 0);
     constexpr std::int64_t kColours = 3;
-    return ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
+    return teaching + ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
 }
 
 Topic ImageClassification::model_topic() const {

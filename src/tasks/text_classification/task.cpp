@@ -61,6 +61,7 @@ public:
         return is_used(split) ? rows(split, texts(split))->size() : 0;
     }
     std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
+    std::uint64_t input_bytes(const data::LoaderSettings& loader) const override;
     /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
 
@@ -419,6 +420,13 @@ nn::BertClassificationRequest TextClassification::request(const std::vector<data
     result.classes = outputs();
     result.labels = kind();
     return result;
+}
+
+std::uint64_t TextClassification::input_bytes(const data::LoaderSettings& loader) const {
+    const std::uint64_t own = Task::input_bytes(loader);
+    if (settings().loss.teacher.empty()) return own;
+    return own + teacher_bytes(teacher(), batch_fields(data::Split::train, loader.micro_batch),
+                               samples(data::Split::train, run::Counted::used), settings(), backend());
 }
 
 graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
