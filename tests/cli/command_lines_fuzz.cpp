@@ -272,7 +272,9 @@ std::string judged(int status, const rusage& usage, const std::string& output) {
     const int code = WEXITSTATUS(status);
     if (std::ranges::find(kFine, code) == kFine.end()) return "exit code " + std::to_string(code);
     if (kMeasures && usage.ru_maxrss > kMostKilobytes) return std::to_string(usage.ru_maxrss / 1000) + " MB";
-    if (code != 0 && output.find("error: ") == std::string::npos) return "no error is printed";
+    const bool says_so =
+        output.find("error: ") != std::string::npos || output.find(R"("event":"error")") != std::string::npos;
+    if (code != 0 && !says_so) return "no error is printed";
     return "";
 }
 
