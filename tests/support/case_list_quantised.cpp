@@ -134,6 +134,9 @@ void add_quantised_cases(std::vector<OpCase>& cases, DType type) {
     dense("slices_of_tiles", {32, 3072}, 64, true);
     dense("without_bias", {2, 16, 64}, 32, false);
     dense("uneven", {3, 7, 40}, 24, true);
+    graph::QuantisedConvAttrs depthwise = attrs(Activation::swish, both, both, false, 96, 2);
+    depthwise.type = type;
+    conv("5x5_depthwise_to_values", {2, 9, 7, 96}, {5, 5, 1, 96}, depthwise);
 }
 
 }  // namespace cnntrain::test

@@ -1,4 +1,5 @@
-// Convolutions in f32: 1x1 ones, as products in registers, and depthwise ones, with the operations around them.
+// Convolutions in f32: 1x1 ones, as products in registers, and depthwise ones, with the operations around them; and
+// depthwise ones in 8 bits.
 #pragma once
 
 #include <cstdint>
@@ -87,6 +88,30 @@ std::vector<std::int64_t> depthwise_part_pixels(const DepthwiseShape& shape);
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
 /// dx = the gradient of x.
 void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);
+
+// Depthwise convolutions of numbers in 8 bits, in NHWC memory, with kernels of 3 or 5 pixels and strides of 1 or 2. They
+// need TileUnit::byte_products.
+
+template <typename T> struct DepthwiseBytes {
+    const std::uint8_t* x = nullptr;
+    std::uint8_t zero = 0;                // number of 0, around the image
+    const std::int8_t* panels = nullptr;  // by copy_to_depthwise_panels()
+    const float* factors = nullptr;       // value = factor * sum + shift; by copy_in_depthwise_order()
+    const float* shifts = nullptr;
+    bool in_unit = false;     // y are the values, rounded and limited to 0 ... most
+    std::uint8_t most = 255;  // otherwise y = scale * activation(value) + shift
+    Activation activation = Activation::none;
+    float scale = 1, shift = 0;  // of bytes only
+    T* y = nullptr;              // std::uint8_t, float, BFloat16
+};
+std::int64_t depthwise_panel_bytes(std::int64_t channels, std::int64_t kernel);
+/// From w[kernel, kernel, channels].
+void copy_to_depthwise_panels(std::int64_t channels, std::int64_t kernel, const std::int8_t* w, std::int8_t* panels);
+/// `to`: as many elements as there are channels, rounded up to 64.
+void copy_in_depthwise_order(std::int64_t channels, const float* from, float* to);
+std::int64_t depthwise_bytes_scratch_floats(const DepthwiseShape& shape, int threads);
+template <typename T>
+void depthwise_bytes(const DepthwiseShape& shape, const DepthwiseBytes<T>& args, std::span<float> scratch);
 
 // Weight gradients of convolutions whose kernels are three columns wide, summed in tiles of vector registers.
 

@@ -5,4 +5,4 @@
 #pragma once
 
 #define CNNTRAIN_TILES \
-    __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vnni")))
+    __attribute__((target("fma,amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vnni")))

@@ -1,13 +1,15 @@
-// Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, and dense layers in 8 bits, by own kernels or
-// by oneDNN's products.
+// Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, depthwise ones by own kernels; and dense layers
+// in 8 bits, by own kernels or by oneDNN's products.
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/kernels/conv.h"
 #include "backend/cpu/kernels/tiles.h"
 #include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/own_conv.h"
@@ -15,6 +17,7 @@
 
 namespace cnntrain::cpu {
 
+using graph::ConvAttrs;
 using graph::EightBits;
 using graph::QuantiseAttrs;
 using graph::QuantisedConvAttrs;
@@ -264,7 +267,79 @@ void lower_quantised_dense(const NodeContext& lower) {
     });
 }
 
+/// Own kernels are for AVX512-VNNI.
+bool is_depthwise_in_bytes(const NodeContext& lower) {
+    const ConvAttrs& attrs = lower.node.as<QuantisedConvAttrs>().conv;
+    const Shape& kernel = lower.graph.desc(lower.node.inputs[1]).shape;
+    return effective_isa().avx512 && has(TileUnit::byte_products) && !attrs.residual && is_depthwise(attrs, kernel) &&
+           has_depthwise_conv(kernel[0], attrs.stride);
+}
+
+void lower_depthwise_in_bytes(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<QuantisedConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const std::int64_t channels = y_desc.shape.back();
+    Arithmetic how = arithmetic_of(attrs, lower.graph.desc(inputs[1]).shape);
+    how.folds_zero = attrs.x.zero != 0;  // as pixels around the image are numbers of 0
+    const Placed factors = factors_of(lower, lower.values.operand(inputs[2]), how);
+    const Placed bias = bias_of(lower, factors, how);
+    constexpr std::int64_t kChunk = 64;
+    const TensorDesc ordered{DType::f32, {ceil_div(channels, kChunk) * kChunk}};
+    const Placed in_order = lower.weights.made(lower.node.name + ":ordered", ordered, {factors}, [=](const Placed& to) {
+        copy_in_depthwise_order(channels, factors.as<float>(), to.as<float>());
+    });
+    const Placed shifts =
+        lower.weights.made(lower.node.name + ":shifts", ordered, {bias, in_order}, [=](const Placed& to) {
+            copy_in_depthwise_order(channels, bias.as<float>(), to.as<float>());
+            std::ranges::transform(std::span(in_order.as<float>(), static_cast<std::size_t>(ordered.elements())),
+                                   std::span(to.as<float>(), static_cast<std::size_t>(ordered.elements())),
+                                   to.as<float>(), std::multiplies<float>());
+        });
+    const Placed w = lower.values.operand(inputs[1]);
+    const Placed x = lower.values.operand_as(inputs[0], image_desc(x_desc), kBytesReason);
+    const Placed result = lower.values.define(y, image_desc(y_desc));
+    lower.values.prefer_activation(result.desc);
+    const DepthwiseShape shape{{blocks_of(x), x_desc.shape[1], x_desc.shape[2]},
+                               {blocks_of(result), y_desc.shape[1], y_desc.shape[2]},
+                               lower.graph.desc(inputs[1]).shape[0],
+                               attrs.conv.stride,
+                               attrs.conv.padding.top,
+                               attrs.conv.padding.left};
+    const Placed panels =
+        lower.weights.made(lower.node.name + ":panels", {DType::i8, {depthwise_panel_bytes(channels, shape.kernel)}},
+                           {w}, [=, kernel = shape.kernel](const Placed& to) {
+                               copy_to_depthwise_panels(channels, kernel, w.as<std::int8_t>(), to.as<std::int8_t>());
+                           });
+    const auto scratch = lower.steps.scratch_floats(depthwise_bytes_scratch_floats(shape, omp_get_max_threads()));
+    const EightBitEpilogue& epilogue = how.epilogue;
+    const auto add = [&]<typename T>() {
+        DepthwiseBytes<T> args;
+        args.zero = static_cast<std::uint8_t>(attrs.x.zero);
+        args.in_unit = attrs.type == DType::u8 && graph::is_piecewise_linear(epilogue.activation) &&
+                       epilogue.scale == 1 && epilogue.shift == 0;
+        if (epilogue.activation == graph::Activation::relu6)
+            args.most = static_cast<std::uint8_t>(std::clamp(std::nearbyint(epilogue.six), 0.0F, 255.0F));
+        args.activation = epilogue.activation;
+        args.scale = epilogue.scale;
+        args.shift = epilogue.shift;
+        lower.steps.add("kernel", {x, panels, in_order, shifts}, {result}, [=](const StepContext&) {
+            DepthwiseBytes<T> now = args;
+            now.x = x.as<std::uint8_t>();
+            now.panels = panels.as<std::int8_t>();
+            now.factors = in_order.as<float>();
+            now.shifts = shifts.as<float>();
+            now.y = result.as<T>();
+            depthwise_bytes(shape, now, scratch());
+        });
+    };
+    with_pixel_type(attrs.type, add);
+}
+
 void lower_quantised_conv2d(const NodeContext& lower) {
+    if (is_depthwise_in_bytes(lower)) return lower_depthwise_in_bytes(lower);
     const auto& attrs = lower.node.as<QuantisedConvAttrs>();
     const auto& inputs = lower.node.inputs;
     const ValueId y = lower.node.outputs[0];
