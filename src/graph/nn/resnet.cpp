@@ -210,22 +210,30 @@ Network resnet(const NetworkSettings& settings) {
     return residual_network(shape);
 }
 
+/// The size with these units. Throws Error(unsupported) without one.
+const ResNetSize& size_with(const ResidualFacts& facts, const SourceShapes& shapes) {
+    for (const ResNetSize& size : resnet_sizes_of(facts.form)) {
+        if (size.units == facts.units && (size.block == Block::bottleneck) == facts.bottleneck) return size;
+    }
+    refuse_units(facts, shapes);
+}
+
+NetworkSettings settings_of(const ResidualFacts& facts, Family family, std::string_view size) {
+    NetworkSettings settings;
+    settings.family = family;
+    settings.size = size;
+    settings.norm = facts.norm;
+    settings.form = facts.form;
+    settings.classes = facts.classes;
+    return settings;
+}
+
 /// A ResNet's bottlenecks are as wide as its stem; wider ones, or ones with groups, are a ResNeXt's.
 std::optional<NetworkSettings> resnet_of(const SourceShapes& shapes) {
     const std::optional<ResidualFacts> facts = residual_facts(shapes);
     if (!facts || (facts->bottleneck && (facts->groups != 1 || facts->width != facts->stem_filters)))
         return std::nullopt;
-    for (const ResNetSize& size : resnet_sizes_of(facts->form)) {
-        if (size.units != facts->units || (size.block == Block::bottleneck) != facts->bottleneck) continue;
-        NetworkSettings settings;
-        settings.family = Family::resnet;
-        settings.size = size.name;
-        settings.norm = facts->norm;
-        settings.form = facts->form;
-        settings.classes = facts->classes;
-        return settings;
-    }
-    refuse_units(*facts, shapes);
+    return settings_of(*facts, Family::resnet, size_with(*facts, shapes).name);
 }
 
 bool resnet_pads_shortcuts(const NetworkSettings& settings) {
@@ -251,44 +259,22 @@ FamilyRow resnet_family() {
 
 namespace {
 
-struct ResNeXtSize {
-    std::string_view name;
-    std::array<int, 4> units;  // per stage; 0: no such stage
-};
-
-constexpr std::array<ResNeXtSize, 5> kLargeResNeXts{{
-    {"14", {1, 1, 1, 1}},
-    {"26", {2, 2, 2, 2}},
-    {"50", {3, 4, 6, 3}},
-    {"101", {3, 4, 23, 3}},
-    {"152", {3, 8, 36, 3}},
-}};
-
-constexpr std::array<ResNeXtSize, 6> kSmallResNeXts{{
-    {"11", {1, 1, 1, 0}},
-    {"29", {3, 3, 3, 0}},
-    {"38", {4, 4, 4, 0}},
-    {"47", {5, 5, 5, 0}},
-    {"56", {6, 6, 6, 0}},
-    {"65", {7, 7, 7, 0}},
-}};
-
-std::span<const ResNeXtSize> resnext_sizes_of(NetworkForm form) {
-    if (form == NetworkForm::large_images) return kLargeResNeXts;
-    return kSmallResNeXts;
+/// The sizes are those of ResNets with bottlenecks; no other one is called 56.
+std::string_view resnext_name(const ResNetSize& size) {
+    return size.block != Block::bottleneck ? "" : size.name == "56b" ? "56" : size.name;
 }
 
 std::vector<std::string> resnext_sizes(NetworkForm form) {
     std::vector<std::string> names;
-    for (const ResNeXtSize& size : resnext_sizes_of(form))
-        names.emplace_back(size.name);
+    for (const ResNetSize& size : resnet_sizes_of(form)) {
+        if (const std::string_view name = resnext_name(size); !name.empty()) names.emplace_back(name);
+    }
     return names;
 }
 
 Network resnext(const NetworkSettings& settings) {
-    const auto table = resnext_sizes_of(settings.form);
-    const auto size =
-        std::find_if(table.begin(), table.end(), [&](const ResNeXtSize& s) { return s.name == settings.size; });
+    const auto table = resnet_sizes_of(settings.form);
+    const auto size = std::ranges::find(table, settings.size, resnext_name);
     CNNTRAIN_CHECK(size != table.end(), "resnext size " + settings.size);
     const ResnextSettings& groups = settings.resnext;
     if (groups.convolution_groups < 1 || groups.group_dim < 1) {
@@ -312,20 +298,11 @@ Network resnext(const NetworkSettings& settings) {
 std::optional<NetworkSettings> resnext_of(const SourceShapes& shapes) {
     const std::optional<ResidualFacts> facts = residual_facts(shapes);
     if (!facts || !facts->bottleneck) return std::nullopt;
-    for (const ResNeXtSize& size : resnext_sizes_of(facts->form)) {
-        if (size.units != facts->units) continue;
-        NetworkSettings settings;
-        settings.family = Family::resnext;
-        settings.size = size.name;
-        settings.norm = facts->norm;
-        settings.form = facts->form;
-        settings.classes = facts->classes;
-        settings.resnext.convolution_groups = facts->groups;
-        settings.resnext.group_dim = facts->width / facts->groups;
-        settings.resnext.widenet = facts->form == NetworkForm::small_images && facts->stem_filters == 64;
-        return settings;
-    }
-    refuse_units(*facts, shapes);
+    NetworkSettings settings = settings_of(*facts, Family::resnext, resnext_name(size_with(*facts, shapes)));
+    settings.resnext.convolution_groups = facts->groups;
+    settings.resnext.group_dim = facts->width / facts->groups;
+    settings.resnext.widenet = facts->form == NetworkForm::small_images && facts->stem_filters == 64;
+    return settings;
 }
 
 std::string resnext_title(const ModelSettings& model) {
