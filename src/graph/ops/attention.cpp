@@ -15,8 +15,7 @@ namespace {
 
 // ---- the mask ----
 
-std::vector<TensorDesc> infer_mask(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<AttentionMaskAttrs>(attrs);
+std::vector<TensorDesc> infer_mask(const AttentionMaskAttrs& a, Descs inputs) {
     const bool by_lengths = a.sequence != 0;
     expect_inputs(inputs, by_lengths ? 2 : 1);
     for (const TensorDesc& input : inputs) {
@@ -30,8 +29,7 @@ std::vector<TensorDesc> infer_mask(const Attrs& attrs, Descs inputs) {
     return {{DType::f32, {inputs[0].shape[0], a.sequence}}};
 }
 
-void evaluate_mask(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<AttentionMaskAttrs>(attrs);
+void evaluate_mask(const AttentionMaskAttrs& a, RefInputs inputs, RefOutputs outputs) {
     std::vector<double>& mask = outputs[0].values;
     const auto tokens = static_cast<std::size_t>(outputs[0].desc.shape[1]);
     for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -47,8 +45,7 @@ void evaluate_mask(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     }
 }
 
-void describe_mask(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<AttentionMaskAttrs>(attrs);
+void describe_mask(const AttentionMaskAttrs& a, AttrText& text) {
     text.item("sequence", a.sequence);
     text.item("predictions", a.predictions);
 }
@@ -248,8 +245,7 @@ double log_sum_of_exponentials(std::span<const double> values) {
     return largest + std::log(sum);
 }
 
-void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<AttentionAttrs>(attrs);
+void evaluate_attention(const AttentionAttrs& a, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const bool packed = is_packed(inputs.size(), 1);
     const Sizes sizes(a, inputs[0]->desc, packed);
     const auto tokens = static_cast<std::size_t>(sizes.tokens);
@@ -271,8 +267,7 @@ void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs i
 
 /// Computes ds = p * (dp - sum over the keys of p * dp), where p = softmax(s) and dp = random_scale(dy * v^T); the sum
 /// over the keys is the sum of dy * y. dv = r^T * dy with r = random_scale(p).
-void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<AttentionAttrs>(attrs);
+void evaluate_attention_grad(const AttentionAttrs& a, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const bool packed = is_packed(inputs.size(), 4);
     const Sizes sizes(a, inputs[0]->desc, packed);
     const auto tokens = static_cast<std::size_t>(sizes.tokens);
@@ -306,8 +301,7 @@ void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInp
     });
 }
 
-void describe_attention(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<AttentionAttrs>(attrs);
+void describe_attention(const AttentionAttrs& a, AttrText& text) {
     text.item("heads", a.heads);
     text.item("scale", a.scale, 1.0);
     text.item("keep", a.keep, 1.0);
@@ -323,23 +317,23 @@ double mask_flops(const Attrs& /*attrs*/, Descs /*inputs*/, Descs outputs) {
 std::vector<OpDef> attention_ops() {
     return {
         {.kind = OpKind::attention_mask,
-         .infer = infer_mask,
+         .infer = typed<infer_mask>,
          .flops = mask_flops,
-         .evaluate = evaluate_mask,
-         .describe = describe_mask},
+         .evaluate = typed<evaluate_mask>,
+         .describe = typed<describe_mask>},
         {.kind = OpKind::attention,
          .results = {Layout::rows, Layout::plain},
          .infer = infer_attention,
          .gradient = attention_gradient,
          .flops = attention_flops,
-         .evaluate_random = evaluate_attention,
-         .describe = describe_attention},
+         .evaluate_random = typed<evaluate_attention>,
+         .describe = typed<describe_attention>},
         {.kind = OpKind::attention_grad,
          .results = {Layout::rows},
          .infer = infer_attention_grad,
          .flops = attention_grad_flops,
-         .evaluate_random = evaluate_attention_grad,
-         .describe = describe_attention},
+         .evaluate_random = typed<evaluate_attention_grad>,
+         .describe = typed<describe_attention>},
     };
 }
 

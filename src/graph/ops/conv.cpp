@@ -28,8 +28,7 @@ void expect_plain(const ConvAttrs& a) {
         reject("residual and activation belong to inference and have no gradient");
 }
 
-std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<ConvAttrs>(attrs);
+std::vector<TensorDesc> infer_conv2d(const ConvAttrs& a, Descs inputs) {
     expect_inputs(inputs, std::size_t{2} + (a.bias ? 1 : 0) + (a.residual ? 1 : 0));
     expect_activation(inputs[0], "x[N,H,W,C]");
     expect_rank(inputs[1], 4, "w[K,L,I,O]");
@@ -40,8 +39,7 @@ std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {
     return {y};
 }
 
-std::vector<TensorDesc> infer_conv_input_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<ConvAttrs>(attrs);
+std::vector<TensorDesc> infer_conv_input_grad(const ConvAttrs& a, Descs inputs) {
     expect_plain(a);
     expect_inputs(inputs, 2);
     expect_activation(inputs[0], "dy[N,H,W,O]");
@@ -53,8 +51,7 @@ std::vector<TensorDesc> infer_conv_input_grad(const Attrs& attrs, Descs inputs) 
     return {dx};
 }
 
-std::vector<TensorDesc> infer_conv_weight_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<ConvAttrs>(attrs);
+std::vector<TensorDesc> infer_conv_weight_grad(const ConvAttrs& a, Descs inputs) {
     expect_plain(a);
     expect_inputs(inputs, 2);
     expect_activation(inputs[0], "x[N,H,W,C]");
@@ -127,8 +124,7 @@ void for_each_run(const ConvAttrs& a, const Shape& x_shape, const Shape& w_shape
     }
 }
 
-void evaluate_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<ConvAttrs>(attrs);
+void evaluate_conv2d(const ConvAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const double* x = inputs[0]->values.data();
     const double* w = inputs[1]->values.data();
     std::vector<double>& y = outputs[0].values;
@@ -170,8 +166,7 @@ void evaluate_conv_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs 
                  });
 }
 
-void describe_conv(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::ConvAttrs>(attrs);
+void describe_conv(const graph::ConvAttrs& a, AttrText& text) {
     text.item("stride", a.stride, std::int64_t{1});
     text.padding(a.padding);
     text.item("groups", a.groups, std::int64_t{1});
@@ -309,8 +304,7 @@ void evaluate_average_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs 
     });
 }
 
-void describe_max_pool(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::PoolAttrs>(attrs);
+void describe_max_pool(const graph::PoolAttrs& a, AttrText& text) {
     text.item("kernel", a.kernel);
     text.item("stride", a.stride, std::int64_t{1});
     text.padding(a.padding);
@@ -327,26 +321,26 @@ std::vector<OpDef> conv_ops() {
         {.kind = OpKind::conv2d,
          .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
          .results = {Layout::image},
-         .infer = infer_conv2d,
+         .infer = typed<infer_conv2d>,
          .gradient = conv2d_gradient,
          .flops = conv2d_flops,
-         .evaluate = evaluate_conv2d,
-         .describe = describe_conv,
+         .evaluate = typed<evaluate_conv2d>,
+         .describe = typed<describe_conv>,
          .by_sample = always},
         {.kind = OpKind::conv2d_input_grad,
          .inputs = {{Layout::image}, {Layout::kernel}},
          .results = {Layout::image},
-         .infer = infer_conv_input_grad,
+         .infer = typed<infer_conv_input_grad>,
          .flops = input_grad_flops,
          .evaluate = evaluate_conv_input_grad,
-         .describe = describe_conv},
+         .describe = typed<describe_conv>},
         {.kind = OpKind::conv2d_weight_grad,
          .inputs = {{Layout::image}, {Layout::image}},
          .results = {Layout::kernel},
-         .infer = infer_conv_weight_grad,
+         .infer = typed<infer_conv_weight_grad>,
          .flops = conv_weight_grad_flops,
          .evaluate = evaluate_conv_weight_grad,
-         .describe = describe_conv},
+         .describe = typed<describe_conv>},
         {.kind = OpKind::max_pool,
          .inputs = {{Layout::image}},
          .results = {Layout::image},
@@ -354,7 +348,7 @@ std::vector<OpDef> conv_ops() {
          .gradient = max_pool_gradient,
          .flops = max_pool_flops,
          .evaluate = evaluate_max_pool,
-         .describe = describe_max_pool,
+         .describe = typed<describe_max_pool>,
          .by_sample = always},
         {.kind = OpKind::max_pool_grad,
          .inputs = {{Layout::image}, {Layout::image}},
@@ -362,7 +356,7 @@ std::vector<OpDef> conv_ops() {
          .infer = infer_max_pool_grad,
          .flops = max_pool_grad_flops,
          .evaluate = evaluate_max_pool_grad,
-         .describe = describe_max_pool},
+         .describe = typed<describe_max_pool>},
         {.kind = OpKind::global_average_pool,
          .inputs = {{Layout::image}},
          .results = {Layout::rows},

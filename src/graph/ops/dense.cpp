@@ -37,8 +37,7 @@ Weight weight_of(const DenseAttrs& a, const TensorDesc& w) {
     return a.transposed ? Weight{shape[1], shape[0], true} : Weight{shape[0], shape[1], false};
 }
 
-std::vector<TensorDesc> infer_dense(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<DenseAttrs>(attrs);
+std::vector<TensorDesc> infer_dense(const DenseAttrs& a, Descs inputs) {
     expect_inputs(inputs, a.bias ? 3 : 2);
     expect_rows(inputs[0], "x[...,I]");
     const Weight w = weight_of(a, inputs[1]);
@@ -121,8 +120,7 @@ template <typename Term> void for_each_product(std::int64_t n, const Weight& w, 
     }
 }
 
-void evaluate_dense(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<DenseAttrs>(attrs);
+void evaluate_dense(const DenseAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const Weight w = weight_of(a, inputs[1]->desc);
     std::vector<double>& y = outputs[0].values;
     for (std::size_t i = 0; a.bias && i < y.size(); ++i)
@@ -152,8 +150,7 @@ void evaluate_bias_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs out
         db[i % db.size()] += inputs[0]->values[i];
 }
 
-void describe_dense(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<DenseAttrs>(attrs);
+void describe_dense(const DenseAttrs& a, AttrText& text) {
     text.flag("without bias", !a.bias);
     text.flag("transposed", a.transposed);
 }
@@ -180,8 +177,7 @@ Shape batch_of(const TensorDesc& desc) {
     return {desc.shape.begin(), desc.shape.end() - 2};
 }
 
-std::vector<TensorDesc> infer_batched_matmul(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<MatmulAttrs>(attrs);
+std::vector<TensorDesc> infer_batched_matmul(const MatmulAttrs& a, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_rows(inputs[0], "a[...,M,K]");
     expect_rows(inputs[1], "b[...,K,N]");
@@ -222,8 +218,7 @@ double batched_matmul_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
     return 2.0 * static_cast<double>(outputs[0].elements()) * static_cast<double>(left.columns);
 }
 
-void evaluate_batched_matmul(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<MatmulAttrs>(attrs);
+void evaluate_batched_matmul(const MatmulAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const MatrixView left(inputs[0]->desc, a.transpose_a);
     const MatrixView right(inputs[1]->desc, a.transpose_b);
     const std::int64_t per_left = left.rows * left.columns;
@@ -242,8 +237,7 @@ void evaluate_batched_matmul(const Attrs& attrs, RefInputs inputs, RefOutputs ou
     }
 }
 
-void describe_batched_matmul(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<MatmulAttrs>(attrs);
+void describe_batched_matmul(const MatmulAttrs& a, AttrText& text) {
     text.flag("transpose a", a.transpose_a);
     text.flag("transpose b", a.transpose_b);
 }
@@ -255,11 +249,11 @@ std::vector<OpDef> dense_ops() {
         {.kind = OpKind::dense,
          .inputs = {{Layout::rows}, {Layout::kernel}, {}},
          .results = {Layout::rows},
-         .infer = infer_dense,
+         .infer = typed<infer_dense>,
          .gradient = dense_gradient,
          .flops = dense_flops,
-         .evaluate = evaluate_dense,
-         .describe = describe_dense,
+         .evaluate = typed<evaluate_dense>,
+         .describe = typed<describe_dense>,
          .by_sample = always},
         {.kind = OpKind::dense_input_grad,
          .inputs = {{Layout::rows}, {Layout::kernel}},
@@ -267,25 +261,25 @@ std::vector<OpDef> dense_ops() {
          .infer = infer_dense_input_grad,
          .flops = dense_flops,
          .evaluate = evaluate_dense_input_grad,
-         .describe = describe_dense},
+         .describe = typed<describe_dense>},
         {.kind = OpKind::dense_weight_grad,
          .inputs = {{Layout::rows}, {Layout::rows}},
          .results = {Layout::kernel},
          .infer = infer_dense_weight_grad,
          .flops = dense_weight_grad_flops,
          .evaluate = evaluate_dense_weight_grad,
-         .describe = describe_dense},
+         .describe = typed<describe_dense>},
         {.kind = OpKind::bias_grad,
          .inputs = {{Layout::rows}},
          .infer = infer_bias_grad,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_bias_grad},
         {.kind = OpKind::batched_matmul,
-         .infer = infer_batched_matmul,
+         .infer = typed<infer_batched_matmul>,
          .gradient = batched_matmul_gradient,
          .flops = batched_matmul_flops,
-         .evaluate = evaluate_batched_matmul,
-         .describe = describe_batched_matmul},
+         .evaluate = typed<evaluate_batched_matmul>,
+         .describe = typed<describe_batched_matmul>},
     };
 }
 

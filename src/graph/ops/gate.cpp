@@ -11,15 +11,13 @@ using graph::ActivationAttrs;
 
 namespace {
 
-std::vector<TensorDesc> infer_activation(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<ActivationAttrs>(attrs));
+std::vector<TensorDesc> infer_activation(const ActivationAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_floating(inputs[0], "x");
     return {inputs[0]};
 }
 
-std::vector<TensorDesc> infer_activation_grad(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<ActivationAttrs>(attrs));
+std::vector<TensorDesc> infer_activation_grad(const ActivationAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_floating(inputs[1], "dy");
     expect_same(inputs[0], inputs[1], "the operands");
@@ -107,8 +105,7 @@ void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefO
 
 using graph::RandomScaleAttrs;
 
-std::vector<TensorDesc> infer_random_scale(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<RandomScaleAttrs>(attrs);
+std::vector<TensorDesc> infer_random_scale(const RandomScaleAttrs& a, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_floating(inputs[0], "x");
     if (inputs[0].shape.empty()) reject("x needs an axis of samples");
@@ -121,8 +118,8 @@ void random_scale_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::random_scale, context.attrs(), {context.grad_output(0)}, "grad"));
 }
 
-void evaluate_random_scale(const Attrs& attrs, const graph::RandomKey& random, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<RandomScaleAttrs>(attrs);
+void evaluate_random_scale(const RandomScaleAttrs& a, const graph::RandomKey& random, RefInputs inputs,
+                           RefOutputs outputs) {
     const std::int64_t samples = inputs[0]->desc.shape[0];
     const RandomScale scale(random, a.keep, a.site, samples);
     const std::size_t elements = inputs[0]->values.size() / static_cast<std::size_t>(samples);
@@ -130,8 +127,7 @@ void evaluate_random_scale(const Attrs& attrs, const graph::RandomKey& random, R
         outputs[0].values[i] = scale(i / elements, a.per_sample ? 0 : i % elements, inputs[0]->values[i]);
 }
 
-void describe_random_scale(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<RandomScaleAttrs>(attrs);
+void describe_random_scale(const RandomScaleAttrs& a, AttrText& text) {
     text.item("keep", a.keep);
     text.flag("per sample", a.per_sample);
     text.item("site", a.site);
@@ -145,7 +141,7 @@ std::vector<OpDef> gate_ops() {
          .inputs = {{Layout::same}},
          .results = {Layout::same},
          .cheap_to_recompute = true,
-         .infer = infer_activation,
+         .infer = typed<infer_activation>,
          .gradient = activation_gradient,
          .flops = activation_flops,
          .evaluate = evaluate_activation,
@@ -154,7 +150,7 @@ std::vector<OpDef> gate_ops() {
         {.kind = OpKind::activation_grad,
          .inputs = {{Layout::same}},
          .results = {Layout::same},
-         .infer = infer_activation_grad,
+         .infer = typed<infer_activation_grad>,
          .flops = activation_grad_flops,
          .evaluate = evaluate_activation_grad,
          .describe = describe_activation},
@@ -175,11 +171,11 @@ std::vector<OpDef> gate_ops() {
         {.kind = OpKind::random_scale,
          .inputs = {{Layout::same}},
          .results = {Layout::same},
-         .infer = infer_random_scale,
+         .infer = typed<infer_random_scale>,
          .gradient = random_scale_gradient,
          .flops = flops_per_input<1>,
-         .evaluate_random = evaluate_random_scale,
-         .describe = describe_random_scale},
+         .evaluate_random = typed<evaluate_random_scale>,
+         .describe = typed<describe_random_scale>},
     };
 }
 

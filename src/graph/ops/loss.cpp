@@ -97,8 +97,7 @@ double weighted_target_sum(const SoftmaxAttrs& a, const ClassWeights& weights, c
     return sum;
 }
 
-void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<SoftmaxAttrs>(attrs);
+void evaluate_loss(const SoftmaxAttrs& a, RefInputs inputs, RefOutputs outputs) {
     ClassWeights weights(a.class_weights);
     double& loss = outputs[0].values[0];
     double& correct = outputs[1].values[0];
@@ -115,8 +114,7 @@ void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     loss *= weights.scale();
 }
 
-void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<SoftmaxAttrs>(attrs);
+void evaluate_loss_grad(const SoftmaxAttrs& a, RefInputs inputs, RefOutputs outputs) {
     ClassWeights weights(a.class_weights);
     for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t /*first*/) {
         weights.count_sample();
@@ -162,8 +160,7 @@ void describe_top_k(const Attrs& attrs, AttrText& text) {
     text.item("k", std::get<TopKAttrs>(attrs).k);
 }
 
-void describe_softmax(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<SoftmaxAttrs>(attrs);
+void describe_softmax(const SoftmaxAttrs& a, AttrText& text) {
     text.item("label smoothing", a.label_smoothing);
     describe_class_weights(a.class_weights, text);
 }
@@ -179,8 +176,7 @@ void expect_distance(std::int64_t distance) {
 
 // ---- mix_images ----
 
-std::vector<TensorDesc> infer_mix_images(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<MixImagesAttrs>(attrs);
+std::vector<TensorDesc> infer_mix_images(const MixImagesAttrs& a, Descs inputs) {
     const bool cutmix = a.cutmix_distance != 0;
     if (!a.mixup && !cutmix) reject("needs mixup, cutmix, or both");
     expect_distance(a.cutmix_distance);
@@ -195,8 +191,7 @@ bool in_box(const graph::RefTensor& box, double h, double w) {
     return h >= box.values[0] && h < box.values[1] && w >= box.values[2] && w < box.values[3];
 }
 
-void evaluate_mix_images(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<MixImagesAttrs>(attrs);
+void evaluate_mix_images(const MixImagesAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const std::vector<double>& x = inputs[0]->values;
     const Nhwc shape(inputs[0]->desc.shape);
     const auto samples = static_cast<std::size_t>(shape.n);
@@ -477,8 +472,7 @@ void evaluate_sigmoid_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outp
     });
 }
 
-void evaluate_sigmoid_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<SigmoidAttrs>(attrs);
+void evaluate_sigmoid_loss_grad(const SigmoidAttrs& a, RefInputs inputs, RefOutputs outputs) {
     for_each_label(a, inputs, [&](std::size_t i, const LabelTerm& term) {
         const double slope = a.focus * term.probability * term.log_probability - (1 - term.probability);
         const double toward = inputs[2]->values[0] * term.weight * term.modulation * slope;
@@ -486,8 +480,7 @@ void evaluate_sigmoid_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs
     });
 }
 
-void describe_sigmoid(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<SigmoidAttrs>(attrs);
+void describe_sigmoid(const SigmoidAttrs& a, AttrText& text) {
     text.item("focus", a.focus);
     describe_class_weights(a.positive_weights, text);
 }
@@ -497,14 +490,12 @@ bool is_unweighted(const Attrs& attrs) {
     return std::get<SoftmaxAttrs>(attrs).class_weights.empty();
 }
 
-void describe_mix_images(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::MixImagesAttrs>(attrs);
+void describe_mix_images(const graph::MixImagesAttrs& a, AttrText& text) {
     text.flag("mixup", a.mixup);
     text.item("cutmix distance", a.cutmix_distance);
 }
 
-void describe_mixed_targets(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::MixedTargetsAttrs>(attrs);
+void describe_mixed_targets(const graph::MixedTargetsAttrs& a, AttrText& text) {
     text.item("label smoothing", a.label_smoothing);
     text.shape("distances", a.distances);
     describe_class_weights(a.class_weights, text);
@@ -519,16 +510,16 @@ std::vector<OpDef> loss_ops() {
          .infer = infer_loss,
          .gradient = loss_gradient,
          .flops = flops_per_input<6>,
-         .evaluate = evaluate_loss,
-         .describe = describe_softmax,
+         .evaluate = typed<evaluate_loss>,
+         .describe = typed<describe_softmax>,
          .by_sample = is_unweighted},
         {.kind = OpKind::softmax_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_loss_grad,
          .flops = flops_per_input<6>,
-         .evaluate = evaluate_loss_grad,
-         .describe = describe_softmax},
+         .evaluate = typed<evaluate_loss_grad>,
+         .describe = typed<describe_softmax>},
         {.kind = OpKind::top_k_correct,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_top_k,
@@ -539,24 +530,24 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::mix_images,
          .inputs = {{Layout::image}, {}},
          .results = {Layout::image},
-         .infer = infer_mix_images,
+         .infer = typed<infer_mix_images>,
          .flops = flops_per_output<3>,
-         .evaluate = evaluate_mix_images,
-         .describe = describe_mix_images},
+         .evaluate = typed<evaluate_mix_images>,
+         .describe = typed<describe_mix_images>},
         {.kind = OpKind::mixed_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_mixed_loss,
          .gradient = mixed_loss_gradient,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss,
-         .describe = describe_mixed_targets},
+         .describe = typed<describe_mixed_targets>},
         {.kind = OpKind::mixed_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_mixed_loss_grad,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss_grad,
-         .describe = describe_mixed_targets},
+         .describe = typed<describe_mixed_targets>},
         {.kind = OpKind::distillation,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_distillation,
@@ -578,15 +569,15 @@ std::vector<OpDef> loss_ops() {
          .gradient = sigmoid_loss_gradient,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_sigmoid_loss,
-         .describe = describe_sigmoid,
+         .describe = typed<describe_sigmoid>,
          .by_sample = always},
         {.kind = OpKind::sigmoid_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_sigmoid_loss_grad,
          .flops = flops_per_input<6>,
-         .evaluate = evaluate_sigmoid_loss_grad,
-         .describe = describe_sigmoid},
+         .evaluate = typed<evaluate_sigmoid_loss_grad>,
+         .describe = typed<describe_sigmoid>},
     };
 }
 

@@ -51,8 +51,7 @@ void expect_norm_inputs(Descs inputs) {
     expect_channel_vector(inputs[2], inputs[0].shape[3], inputs[0].dtype, "beta");
 }
 
-template <Family kFamily> std::vector<TensorDesc> infer_norm(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> std::vector<TensorDesc> infer_norm(const NormAttrs& a, Descs inputs) {
     expect_inputs(inputs, a.residual ? 4 : 3);
     expect_norm_inputs(inputs);
     expect_groups(kFamily, a, inputs[0]);
@@ -61,8 +60,7 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm(const Attrs& attrs,
     return {inputs[0], statistic, statistic};
 }
 
-template <Family kFamily> std::vector<TensorDesc> infer_inference(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> std::vector<TensorDesc> infer_inference(const NormAttrs& a, Descs inputs) {
     expect_inputs(inputs, a.residual ? 6 : 5);
     expect_norm_inputs(inputs);
     expect_groups(kFamily, a, inputs[0]);
@@ -82,8 +80,7 @@ bool reads_output(const NormAttrs& a) {
     return a.residual && a.activation != Activation::none;
 }
 
-template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const NormAttrs& a, Descs inputs) {
     if (a.residual && !slope_follows_from_result(a.activation))
         reject(std::string(name(a.activation)) + " after a residual has no gradient");
     expect_inputs(inputs, std::size_t{6} + (a.summed_gradient ? 1 : 0) + (reads_output(a) ? 1 : 0));
@@ -161,8 +158,7 @@ void apply(const NormAttrs& a, const Statistics& statistics, RefInputs inputs, c
     }
 }
 
-template <Family kFamily> void evaluate_norm(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> void evaluate_norm(const NormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const Statistics statistics(kFamily, a, inputs[0]->desc.shape);
     Moments m = moments(statistics, inputs[0]->values);
     apply(a, statistics, inputs, m, a.residual ? &inputs[3]->values : nullptr, outputs[0].values);
@@ -170,8 +166,7 @@ template <Family kFamily> void evaluate_norm(const Attrs& attrs, RefInputs input
     outputs[2].values = std::move(m.variance);
 }
 
-template <Family kFamily> void evaluate_inference(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> void evaluate_inference(const NormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const Moments m{inputs[3]->values, inputs[4]->values};
     apply(a, Statistics(kFamily, a, inputs[0]->desc.shape), inputs, m, a.residual ? &inputs[5]->values : nullptr,
           outputs[0].values);
@@ -194,8 +189,7 @@ std::vector<double> inner_gradient(const NormAttrs& a, const Statistics& statist
     return dy;
 }
 
-template <Family kFamily> void evaluate_norm_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<NormAttrs>(attrs);
+template <Family kFamily> void evaluate_norm_grad(const NormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const std::vector<double>& x = inputs[0]->values;
     const std::vector<double>& gamma = inputs[1]->values;
     const Statistics statistics(kFamily, a, inputs[0]->desc.shape);
@@ -228,8 +222,7 @@ template <Family kFamily> void evaluate_norm_grad(const Attrs& attrs, RefInputs 
     if (a.residual) outputs[3].values = dy;
 }
 
-void describe_norm(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<NormAttrs>(attrs);
+void describe_norm(const NormAttrs& a, AttrText& text) {
     text.item("epsilon", a.epsilon);
     text.item("groups", a.groups);
     text.flag("residual", a.residual);
@@ -254,8 +247,7 @@ TensorDesc statistic_of(const TensorDesc& x) {
     return {DType::f32, {x.shape.begin(), x.shape.end() - 1}};
 }
 
-std::vector<TensorDesc> infer_layer_norm(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<LayerNormAttrs>(attrs);
+std::vector<TensorDesc> infer_layer_norm(const LayerNormAttrs& a, Descs inputs) {
     expect_attrs(a);
     expect_inputs(inputs, a.residual ? 4 : 3);
     const TensorDesc& x = inputs[0];
@@ -284,8 +276,7 @@ void layer_norm_gradient(GradContext& context) {
     if (a.residual && context.needs(3)) context.set_grad(3, gradients[0]);
 }
 
-std::vector<TensorDesc> infer_layer_norm_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<LayerNormAttrs>(attrs);
+std::vector<TensorDesc> infer_layer_norm_grad(const LayerNormAttrs& a, Descs inputs) {
     expect_attrs(a);
     expect_inputs(inputs, a.summed_gradient ? 6 : 5);
     const TensorDesc& z = inputs[0];
@@ -312,8 +303,8 @@ void scale_randomly(const LayerNormAttrs& a, const graph::RandomKey& random, con
         values[i] = scale(i / elements, i % elements, values[i]);
 }
 
-void evaluate_layer_norm(const Attrs& attrs, const graph::RandomKey& random, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<LayerNormAttrs>(attrs);
+void evaluate_layer_norm(const LayerNormAttrs& a, const graph::RandomKey& random, RefInputs inputs,
+                         RefOutputs outputs) {
     std::vector<double> z = inputs[0]->values;
     if (a.residual) {
         scale_randomly(a, random, inputs[0]->desc, z);
@@ -343,9 +334,8 @@ void evaluate_layer_norm(const Attrs& attrs, const graph::RandomKey& random, Ref
 
 /// Computes dz = (g - mean(g) - n * mean(g * n)) / sqrt(variance + epsilon), where n is the normalised z and g = gamma
 /// * dy.
-void evaluate_layer_norm_grad(const Attrs& attrs, const graph::RandomKey& random, RefInputs inputs,
+void evaluate_layer_norm_grad(const LayerNormAttrs& a, const graph::RandomKey& random, RefInputs inputs,
                               RefOutputs outputs) {
-    const auto& a = std::get<LayerNormAttrs>(attrs);
     const std::vector<double>& gamma = inputs[1]->values;
     const std::size_t features = gamma.size();
     std::vector<double> dy = inputs[kLayerNormGradient]->values;
@@ -374,8 +364,7 @@ void evaluate_layer_norm_grad(const Attrs& attrs, const graph::RandomKey& random
     scale_randomly(a, random, inputs[0]->desc, outputs[3].values);
 }
 
-void describe_layer_norm(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<LayerNormAttrs>(attrs);
+void describe_layer_norm(const LayerNormAttrs& a, AttrText& text) {
     text.item("epsilon", a.epsilon);
     text.flag("residual", a.residual);
     text.item("keep", a.keep, 1.0);
@@ -430,8 +419,7 @@ void evaluate_bias(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     }
 }
 
-void describe_fold(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<FoldNormAttrs>(attrs);
+void describe_fold(const FoldNormAttrs& a, AttrText& text) {
     text.item("epsilon", a.epsilon);
     text.type("to", a.type);
 }
@@ -444,70 +432,70 @@ std::vector<OpDef> norm_ops() {
          .inputs = {{Layout::image}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain},
          .absorbs_activation = true,
-         .infer = infer_norm<Family::batch>,
+         .infer = typed<infer_norm<Family::batch>>,
          .gradient = norm_gradient<OpKind::batch_norm_grad>,
          .flops = flops_per_input<7>,
-         .evaluate = evaluate_norm<Family::batch>,
-         .describe = describe_norm},
+         .evaluate = typed<evaluate_norm<Family::batch>>,
+         .describe = typed<describe_norm>},
         {.kind = OpKind::batch_norm_inference,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image},
          .absorbs_activation = true,
-         .infer = infer_inference<Family::batch>,
+         .infer = typed<infer_inference<Family::batch>>,
          .gradient = inference_gradient,
          .flops = flops_per_input<2>,
-         .evaluate = evaluate_inference<Family::batch>,
-         .describe = describe_norm,
+         .evaluate = typed<evaluate_inference<Family::batch>>,
+         .describe = typed<describe_norm>,
          .by_sample = always},
         {.kind = OpKind::batch_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
          .sum_operand = kNormGradient,
-         .infer = infer_norm_grad<Family::batch>,
+         .infer = typed<infer_norm_grad<Family::batch>>,
          .flops = flops_per_input<11>,
-         .evaluate = evaluate_norm_grad<Family::batch>,
-         .describe = describe_norm},
+         .evaluate = typed<evaluate_norm_grad<Family::batch>>,
+         .describe = typed<describe_norm>},
         {.kind = OpKind::group_norm,
          .inputs = {{Layout::image}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain},
          .absorbs_activation = true,
-         .infer = infer_norm<Family::group>,
+         .infer = typed<infer_norm<Family::group>>,
          .gradient = norm_gradient<OpKind::group_norm_grad>,
          .flops = flops_per_input<7>,
-         .evaluate = evaluate_norm<Family::group>,
-         .describe = describe_norm,
+         .evaluate = typed<evaluate_norm<Family::group>>,
+         .describe = typed<describe_norm>,
          .by_sample = always},
         {.kind = OpKind::group_norm_inference,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image},
-         .infer = infer_inference<Family::group>,
+         .infer = typed<infer_inference<Family::group>>,
          .flops = flops_per_input<2>,
-         .evaluate = evaluate_inference<Family::group>,
-         .describe = describe_norm},
+         .evaluate = typed<evaluate_inference<Family::group>>,
+         .describe = typed<describe_norm>},
         {.kind = OpKind::group_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
          .sum_operand = kNormGradient,
-         .infer = infer_norm_grad<Family::group>,
+         .infer = typed<infer_norm_grad<Family::group>>,
          .flops = flops_per_input<11>,
-         .evaluate = evaluate_norm_grad<Family::group>,
-         .describe = describe_norm},
+         .evaluate = typed<evaluate_norm_grad<Family::group>>,
+         .describe = typed<describe_norm>},
         {.kind = OpKind::layer_norm,
          .inputs = {{Layout::rows}, {}, {}, {Layout::rows}},
          .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
-         .infer = infer_layer_norm,
+         .infer = typed<infer_layer_norm>,
          .gradient = layer_norm_gradient,
          .flops = flops_per_input<7>,
-         .evaluate_random = evaluate_layer_norm,
-         .describe = describe_layer_norm},
+         .evaluate_random = typed<evaluate_layer_norm>,
+         .describe = typed<describe_layer_norm>},
         {.kind = OpKind::layer_norm_grad,
          .inputs = {{Layout::rows}, {}, {}, {}, {Layout::rows}},
          .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
          .sum_operand = kLayerNormGradient,
-         .infer = infer_layer_norm_grad,
+         .infer = typed<infer_layer_norm_grad>,
          .flops = flops_per_input<11>,
-         .evaluate_random = evaluate_layer_norm_grad,
-         .describe = describe_layer_norm},
+         .evaluate_random = typed<evaluate_layer_norm_grad>,
+         .describe = typed<describe_layer_norm>},
         {.kind = OpKind::fold_norm_weight,
          .inputs = {{Layout::kernel}, {}},
          .results = {Layout::kernel},
@@ -515,13 +503,13 @@ std::vector<OpDef> norm_ops() {
          .infer = infer_weight,
          .flops = flops_per_output<1>,
          .evaluate = evaluate_weight,
-         .describe = describe_fold},
+         .describe = typed<describe_fold>},
         {.kind = OpKind::fold_norm_bias,
          .follows_weights = true,
          .infer = infer_bias,
          .flops = flops_per_output<4>,
          .evaluate = evaluate_bias,
-         .describe = describe_fold},
+         .describe = typed<describe_fold>},
     };
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/base/rng.h"
@@ -27,6 +28,13 @@ using graph::ValueId;
 using Descs = std::span<const TensorDesc>;
 using RefInputs = std::span<const graph::RefTensor* const>;
 using RefOutputs = std::span<graph::RefTensor>;
+
+/// The function of an OpDef that calls F, whose first parameter are the operation's own attributes.
+template <auto F, typename = decltype(F)> struct Typed;
+template <auto F, typename Result, typename Own, typename... Rest> struct Typed<F, Result (*)(const Own&, Rest...)> {
+    static Result call(const Attrs& attrs, Rest... rest) { return F(std::get<Own>(attrs), rest...); }
+};
+template <auto F> inline constexpr auto* typed = &Typed<F>::call;
 
 [[noreturn]] void reject(const std::string& reason);
 

@@ -21,8 +21,7 @@ void evaluate_constant(const Attrs& attrs, RefInputs /*inputs*/, RefOutputs outp
 
 // ---- scale ----
 
-std::vector<TensorDesc> infer_scale(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::ScaleAttrs>(attrs));
+std::vector<TensorDesc> infer_scale(const graph::ScaleAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_same(inputs[0], {DType::f32, {}}, "x and f32[]");
     return {inputs[0]};
@@ -80,8 +79,7 @@ void evaluate_add(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) 
 
 // ---- normalise_image ----
 
-std::vector<TensorDesc> infer_normalise_image(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<graph::NormaliseImageAttrs>(attrs);
+std::vector<TensorDesc> infer_normalise_image(const graph::NormaliseImageAttrs& a, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_rank(inputs[0], 4, "x[N,H,W,C]");
     if (inputs[0].dtype != DType::u8) expect_floating(inputs[0], "x, where it is not u8,");
@@ -95,8 +93,7 @@ std::vector<TensorDesc> infer_normalise_image(const Attrs& attrs, Descs inputs) 
     return {result};
 }
 
-void evaluate_normalise_image(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<graph::NormaliseImageAttrs>(attrs);
+void evaluate_normalise_image(const graph::NormaliseImageAttrs& a, RefInputs inputs, RefOutputs outputs) {
     for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
         const std::size_t c = i % a.scale.size();
         outputs[0].values[i] = inputs[0]->values[i] * a.scale[c] + a.shift[c];
@@ -111,8 +108,7 @@ Shape shortcut_shape(const Shape& x, std::int64_t stride, std::int64_t channels)
     return {x[0], (x[1] + stride - 1) / stride, (x[2] + stride - 1) / stride, channels};
 }
 
-std::vector<TensorDesc> infer_shortcut_pad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<graph::ShortcutPadAttrs>(attrs);
+std::vector<TensorDesc> infer_shortcut_pad(const graph::ShortcutPadAttrs& a, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_activation(inputs[0], "x[N,H,W,C]");
     return {{inputs[0].dtype, shortcut_shape(inputs[0].shape, a.stride, a.channels)}};
@@ -125,8 +121,7 @@ void shortcut_pad_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::shortcut_pad_grad, attrs, {context.grad_output(0)}, "grad"));
 }
 
-std::vector<TensorDesc> infer_shortcut_pad_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<graph::ShortcutPadAttrs>(attrs);
+std::vector<TensorDesc> infer_shortcut_pad_grad(const graph::ShortcutPadAttrs& a, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_activation(inputs[0], "dy[N,H,W,C]");
     const TensorDesc dx{inputs[0].dtype, a.input_shape};
@@ -182,8 +177,7 @@ void describe_normalise_image(const Attrs& attrs, AttrText& text) {
     text.type("to", std::get<graph::NormaliseImageAttrs>(attrs).type);
 }
 
-void describe_shortcut_pad(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::ShortcutPadAttrs>(attrs);
+void describe_shortcut_pad(const graph::ShortcutPadAttrs& a, AttrText& text) {
     text.item("stride", a.stride, std::int64_t{1});
     text.item("channels", a.channels);
     text.shape("result", a.input_shape);
@@ -199,7 +193,7 @@ std::vector<OpDef> pointwise_ops() {
          .evaluate = evaluate_constant,
          .describe = describe_constant},
         {.kind = OpKind::scale,
-         .infer = infer_scale,
+         .infer = typed<infer_scale>,
          .gradient = scale_gradient,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_scale,
@@ -224,25 +218,25 @@ std::vector<OpDef> pointwise_ops() {
         {.kind = OpKind::normalise_image,
          .inputs = {{Layout::image}},
          .results = {Layout::image},
-         .infer = infer_normalise_image,
+         .infer = typed<infer_normalise_image>,
          .flops = flops_per_output<2>,
-         .evaluate = evaluate_normalise_image,
+         .evaluate = typed<evaluate_normalise_image>,
          .describe = describe_normalise_image,
          .by_sample = always},
         {.kind = OpKind::shortcut_pad,
          .inputs = {{Layout::image}},
          .results = {Layout::image},
-         .infer = infer_shortcut_pad,
+         .infer = typed<infer_shortcut_pad>,
          .gradient = shortcut_pad_gradient,
          .evaluate = evaluate_shortcut_pad,
-         .describe = describe_shortcut_pad,
+         .describe = typed<describe_shortcut_pad>,
          .by_sample = always},
         {.kind = OpKind::shortcut_pad_grad,
          .inputs = {{Layout::image}},
          .results = {Layout::image},
-         .infer = infer_shortcut_pad_grad,
+         .infer = typed<infer_shortcut_pad_grad>,
          .evaluate = evaluate_shortcut_pad_grad,
-         .describe = describe_shortcut_pad},
+         .describe = typed<describe_shortcut_pad>},
     };
 }
 

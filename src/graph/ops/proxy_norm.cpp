@@ -34,8 +34,7 @@ void expect_pictures_or_vectors(const TensorDesc& x) {
     if (x.shape.size() != 2) expect_rank(x, 4, "x[N,H,W,C] or x[N,C]");
 }
 
-std::vector<TensorDesc> infer_standardise(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<StandardiseAttrs>(attrs);
+std::vector<TensorDesc> infer_standardise(const StandardiseAttrs& a, Descs inputs) {
     if (vector_count(a) == 0) reject("neither a mean nor a scale");
     expect_inputs(inputs, 1 + vector_count(a));
     expect_pictures_or_vectors(inputs[0]);
@@ -44,8 +43,7 @@ std::vector<TensorDesc> infer_standardise(const Attrs& attrs, Descs inputs) {
     return {inputs[0]};
 }
 
-std::vector<TensorDesc> infer_standardise_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<StandardiseAttrs>(attrs);
+std::vector<TensorDesc> infer_standardise_grad(const StandardiseAttrs& a, Descs inputs) {
     expect_inputs(inputs, a.scale ? 3 : 1);
     expect_pictures_or_vectors(inputs[0]);
     const TensorDesc vector{DType::f32, {inputs[0].shape.back()}};
@@ -67,8 +65,7 @@ void standardise_gradient(GradContext& context) {
         context.set_grad(first + i, gradients[i]);
 }
 
-void evaluate_standardise(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<StandardiseAttrs>(attrs);
+void evaluate_standardise(const StandardiseAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const auto channels = static_cast<std::size_t>(inputs[0]->desc.shape.back());
     for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
         double y = inputs[0]->values[i];
@@ -78,8 +75,7 @@ void evaluate_standardise(const Attrs& attrs, RefInputs inputs, RefOutputs outpu
     }
 }
 
-void evaluate_standardise_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<StandardiseAttrs>(attrs);
+void evaluate_standardise_grad(const StandardiseAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const auto channels = static_cast<std::size_t>(inputs[0]->desc.shape.back());
     const std::vector<double>& dy = inputs.back()->values;
     for (std::size_t i = 0; i < dy.size(); ++i) {
@@ -105,8 +101,7 @@ void expect_proxy(const TensorDesc& desc, std::string_view what) {
     expect_shape(desc, {kProxyRows, 1, 1, desc.shape[3]}, what);
 }
 
-std::vector<TensorDesc> infer_rows(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<ProxyNormAttrs>(attrs));
+std::vector<TensorDesc> infer_rows(const ProxyNormAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_proxy(inputs[0], "a proxy");
     return std::vector<TensorDesc>(kRowsRead, {DType::f32, {inputs[0].shape[3]}});
@@ -123,8 +118,7 @@ void rows_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::proxy_norm_rows_grad, std::move(attrs), std::move(inputs), "grad"));
 }
 
-std::vector<TensorDesc> infer_rows_grad(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<ProxyNormAttrs>(attrs);
+std::vector<TensorDesc> infer_rows_grad(const ProxyNormAttrs& a, Descs inputs) {
     if (a.rows.empty()) reject("no rows");
     expect_inputs(inputs, a.rows.size());
     std::int64_t previous = -1;
@@ -148,8 +142,7 @@ void evaluate_rows(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs)
     }
 }
 
-void evaluate_rows_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<ProxyNormAttrs>(attrs);
+void evaluate_rows_grad(const ProxyNormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     for (std::size_t i = 0; i < a.rows.size(); ++i) {
         const auto offset = a.rows[i] * inputs[0]->desc.elements();
         std::copy(inputs[i]->values.begin(), inputs[i]->values.end(), outputs[0].values.begin() + offset);
@@ -208,8 +201,7 @@ private:
     double variance_ = 0;
 };
 
-std::vector<TensorDesc> infer_gradient(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<ProxyNormAttrs>(attrs));
+std::vector<TensorDesc> infer_gradient(const ProxyNormAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 3);
     expect_proxy(inputs[0], "a proxy");
     expect_type(inputs[1], DType::f32, "the gradient of a proxy");
@@ -218,8 +210,7 @@ std::vector<TensorDesc> infer_gradient(const Attrs& attrs, Descs inputs) {
     return {inputs[1]};
 }
 
-void evaluate_gradient(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<ProxyNormAttrs>(attrs);
+void evaluate_gradient(const ProxyNormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const auto channels = static_cast<std::size_t>(inputs[0]->desc.shape[3]);
     const std::vector<double>& proxy = inputs[0]->values;
     const std::vector<double>& arriving = inputs[1]->values;
@@ -237,15 +228,13 @@ void evaluate_gradient(const Attrs& attrs, RefInputs inputs, RefOutputs outputs)
     }
 }
 
-std::vector<TensorDesc> infer_statistics(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<ProxyNormAttrs>(attrs));
+std::vector<TensorDesc> infer_statistics(const ProxyNormAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_proxy(inputs[0], "a proxy");
     return {};
 }
 
-void evaluate_statistics(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<ProxyNormAttrs>(attrs);
+void evaluate_statistics(const ProxyNormAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const auto channels = static_cast<std::size_t>(inputs[0]->desc.shape[3]);
     outputs[0].values = inputs[0]->values;
     for (std::size_t c = 0; c < channels; ++c) {
@@ -257,14 +246,12 @@ void evaluate_statistics(const Attrs& attrs, RefInputs inputs, RefOutputs output
 
 // ---- attributes as text ----
 
-void describe_standardise(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<StandardiseAttrs>(attrs);
+void describe_standardise(const StandardiseAttrs& a, AttrText& text) {
     text.flag("mean", a.mean);
     text.flag("scale", a.scale);
 }
 
-void describe_proxy(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<ProxyNormAttrs>(attrs);
+void describe_proxy(const ProxyNormAttrs& a, AttrText& text) {
     text.activation(a.activation);
     text.item("epsilon", a.epsilon);
     text.item("weight decay", a.weight_decay);
@@ -278,40 +265,40 @@ std::vector<OpDef> proxy_norm_ops() {
         {.kind = OpKind::standardise,
          .inputs = {{Layout::same}, {}},
          .results = {Layout::same},
-         .infer = infer_standardise,
+         .infer = typed<infer_standardise>,
          .gradient = standardise_gradient,
          .flops = flops_per_input<2>,
-         .evaluate = evaluate_standardise,
-         .describe = describe_standardise,
+         .evaluate = typed<evaluate_standardise>,
+         .describe = typed<describe_standardise>,
          .by_sample = always},
         {.kind = OpKind::standardise_grad,
          .inputs = {{Layout::same}, {}, {Layout::same}},
          .results = {Layout::same, Layout::plain},
-         .infer = infer_standardise_grad,
+         .infer = typed<infer_standardise_grad>,
          .flops = flops_per_input<4>,
-         .evaluate = evaluate_standardise_grad,
-         .describe = describe_standardise},
+         .evaluate = typed<evaluate_standardise_grad>,
+         .describe = typed<describe_standardise>},
         {.kind = OpKind::proxy_norm_rows,
          .follows_weights = true,
-         .infer = infer_rows,
+         .infer = typed<infer_rows>,
          .gradient = rows_gradient,
          .evaluate = evaluate_rows,
-         .describe = describe_proxy},
+         .describe = typed<describe_proxy>},
         {.kind = OpKind::proxy_norm_rows_grad,
-         .infer = infer_rows_grad,
-         .evaluate = evaluate_rows_grad,
-         .describe = describe_proxy},
+         .infer = typed<infer_rows_grad>,
+         .evaluate = typed<evaluate_rows_grad>,
+         .describe = typed<describe_proxy>},
         {.kind = OpKind::proxy_norm_gradient,
-         .infer = infer_gradient,
+         .infer = typed<infer_gradient>,
          .flops = flops_per_input<20 * kProxySamples / kProxyRows>,
-         .evaluate = evaluate_gradient,
-         .describe = describe_proxy},
+         .evaluate = typed<evaluate_gradient>,
+         .describe = typed<describe_proxy>},
         {.kind = OpKind::proxy_norm_statistics,
          .inputs = {{.use = Use::target}},
-         .infer = infer_statistics,
+         .infer = typed<infer_statistics>,
          .flops = flops_per_input<10 * kProxySamples / kProxyRows>,
-         .evaluate = evaluate_statistics,
-         .describe = describe_proxy},
+         .evaluate = typed<evaluate_statistics>,
+         .describe = typed<describe_proxy>},
     };
 }
 

@@ -52,8 +52,7 @@ std::vector<TensorDesc> infer_quantise(const Attrs& attrs, Descs inputs) {
     return {{DType::u8, inputs[0].shape}};
 }
 
-std::vector<TensorDesc> infer_dequantise(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<QuantiseAttrs>(attrs);
+std::vector<TensorDesc> infer_dequantise(const QuantiseAttrs& a, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_type(inputs[0], DType::u8, "x");
     expect_bits(a.bits);
@@ -76,8 +75,7 @@ std::vector<TensorDesc> infer_quantise_weight(const Attrs& /*attrs*/, Descs inpu
 }
 
 /// The dense layer of the values in the type of the result, from which the shape follows.
-std::vector<TensorDesc> infer_quantised_dense(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<DenseAttrs>(attrs);
+std::vector<TensorDesc> infer_quantised_dense(const DenseAttrs& a, Descs inputs) {
     if (a.transposed) reject("a dense layer in 8 bits has a weight w[I,O]");
     expect_inputs(inputs, std::size_t{4} + (a.bias ? 1 : 0));
     expect_type(inputs[0], DType::u8, "x");
@@ -98,8 +96,7 @@ double quantised_dense_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
 }
 
 /// The convolution of the values in f32, from which the shape follows.
-std::vector<TensorDesc> infer_quantised_conv2d(const Attrs& attrs, Descs inputs) {
-    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+std::vector<TensorDesc> infer_quantised_conv2d(const QuantisedConvAttrs& a, Descs inputs) {
     if (!a.conv.bias) reject("a convolution in 8 bits has a bias");
     expect_inputs(inputs, std::size_t{4} + (a.conv.residual ? 1 : 0));
     expect_type(inputs[0], DType::u8, "x");
@@ -191,8 +188,7 @@ void evaluate_quantised_dense(const Attrs& attrs, RefInputs inputs, RefOutputs o
     dense().evaluate(DenseAttrs{.bias = has_bias}, operands, outputs);
 }
 
-void evaluate_quantised_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+void evaluate_quantised_conv2d(const QuantisedConvAttrs& a, RefInputs inputs, RefOutputs outputs) {
     const auto of_bits = [&](const graph::RefTensor& numbers, const EightBits& bits) {
         return valued(numbers, [&](std::size_t i) { return value_of(bits, numbers.values[i]); });
     };
@@ -219,8 +215,7 @@ void describe_quantise(const Attrs& attrs, AttrText& text) {
     text.item("bits", text_of(std::get<QuantiseAttrs>(attrs).bits));
 }
 
-void describe_quantised_conv2d(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<QuantisedConvAttrs>(attrs);
+void describe_quantised_conv2d(const QuantisedConvAttrs& a, AttrText& text) {
     conv2d().describe(a.conv, text);
     text.item("x", text_of(a.x));
     if (a.conv.residual) text.item("residual_bits", text_of(a.residual));
@@ -246,7 +241,7 @@ std::vector<OpDef> quantise_ops() {
         {.kind = OpKind::dequantise,
          .inputs = {{Layout::image}},
          .results = {Layout::image},
-         .infer = infer_dequantise,
+         .infer = typed<infer_dequantise>,
          .flops = flops_per_output<2>,
          .evaluate = evaluate_dequantise,
          .describe = describe_quantise,
@@ -269,15 +264,15 @@ std::vector<OpDef> quantise_ops() {
         {.kind = OpKind::quantised_conv2d,
          .inputs = {{Layout::image}, {Layout::kernel}, {}, {}, {Layout::image}},
          .results = {Layout::image},
-         .infer = infer_quantised_conv2d,
+         .infer = typed<infer_quantised_conv2d>,
          .flops = quantised_conv2d_flops,
-         .evaluate = evaluate_quantised_conv2d,
-         .describe = describe_quantised_conv2d,
+         .evaluate = typed<evaluate_quantised_conv2d>,
+         .describe = typed<describe_quantised_conv2d>,
          .by_sample = always},
         {.kind = OpKind::quantised_dense,
          .inputs = {{Layout::rows}, {}, {Layout::kernel}, {}, {}},
          .results = {Layout::rows},
-         .infer = infer_quantised_dense,
+         .infer = typed<infer_quantised_dense>,
          .flops = quantised_dense_flops,
          .evaluate = evaluate_quantised_dense,
          .describe = describe_quantised_dense,

@@ -83,8 +83,7 @@ void expect_positions(const TensorDesc& positions, const TensorDesc& rows) {
     }
 }
 
-std::vector<TensorDesc> infer_gather_rows(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<GatherRowsAttrs>(attrs));
+std::vector<TensorDesc> infer_gather_rows(const GatherRowsAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_floating(inputs[0], "x[B,S,C]");
     expect_rank(inputs[0], 3, "x[B,S,C]");
@@ -162,8 +161,7 @@ void expect_tokens(Descs inputs) {
     expect_same(inputs[2], {DType::f32, {inputs[0].shape[0]}}, "weights and f32[N]");
 }
 
-std::vector<TensorDesc> infer_token_loss(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<NoAttrs>(attrs));
+std::vector<TensorDesc> infer_token_loss(const NoAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 3);
     expect_tokens(inputs);
     return {{DType::f32, {}}, {DType::f32, {}}, inputs[2]};
@@ -176,8 +174,7 @@ void token_loss_gradient(GradContext& context) {
     context.set_grad(0, context.add_one(OpKind::token_cross_entropy_grad, NoAttrs{}, inputs, "grad"));
 }
 
-std::vector<TensorDesc> infer_token_loss_grad(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<NoAttrs>(attrs));
+std::vector<TensorDesc> infer_token_loss_grad(const NoAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 5);
     expect_tokens(inputs);
     expect_same(inputs[3], inputs[2], "log_sums and weights");
@@ -255,7 +252,7 @@ std::vector<OpDef> token_ops() {
         {.kind = OpKind::gather_rows,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_gather_rows,
+         .infer = typed<infer_gather_rows>,
          .gradient = gather_rows_gradient,
          .flops = flops_per_output<0>,
          .evaluate = evaluate_gather_rows,
@@ -269,14 +266,14 @@ std::vector<OpDef> token_ops() {
          .describe = describe_gather_rows},
         {.kind = OpKind::token_cross_entropy,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_token_loss,
+         .infer = typed<infer_token_loss>,
          .gradient = token_loss_gradient,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_token_loss},
         {.kind = OpKind::token_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_token_loss_grad,
+         .infer = typed<infer_token_loss_grad>,
          .flops = flops_per_input<3>,
          .evaluate = evaluate_token_loss_grad},
     };

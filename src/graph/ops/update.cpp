@@ -51,8 +51,7 @@ std::vector<TensorDesc> infer_scaled_update(const Attrs& attrs, Descs inputs) {
     return infer_any_update(std::get<UpdateAttrs>(attrs), inputs, kFactor + 1);
 }
 
-std::vector<TensorDesc> infer_gradient_factor(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::GradientFactorAttrs>(attrs));
+std::vector<TensorDesc> infer_gradient_factor(const graph::GradientFactorAttrs& /*attrs*/, Descs inputs) {
     if (inputs.size() < 2) reject("there are no gradients");
     expect_same(inputs[0], {DType::f32, {}}, "loss_scaling and f32[]");
     for (const TensorDesc& gradient : inputs.subspan(1))
@@ -60,8 +59,7 @@ std::vector<TensorDesc> infer_gradient_factor(const Attrs& attrs, Descs inputs) 
     return {{DType::f32, {}}};
 }
 
-std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<NoAttrs>(attrs));
+std::vector<TensorDesc> infer_round_copy(const NoAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
     if (inputs[0].dtype == DType::f32) reject("a master is for 16-bit parameters");
     expect_floating(inputs[0], "parameter");
@@ -70,8 +68,7 @@ std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
     return {};
 }
 
-std::vector<TensorDesc> infer_moving_average(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::MovingAverageAttrs>(attrs));
+std::vector<TensorDesc> infer_moving_average(const graph::MovingAverageAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_floating(inputs[0], "moving");
     expect_like_target(inputs[0], inputs[1], "value");
@@ -234,16 +231,14 @@ void evaluate_round_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs ou
     outputs[0].values = inputs[1]->values;
 }
 
-void evaluate_moving_average(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
-    const auto& a = std::get<graph::MovingAverageAttrs>(attrs);
+void evaluate_moving_average(const graph::MovingAverageAttrs& a, RefInputs inputs, RefOutputs outputs) {
     for (std::size_t i = 0; i < outputs[0].values.size(); ++i)
         outputs[0].values[i] = a.decay * inputs[0]->values[i] + (1 - a.decay) * a.value_scale * inputs[1]->values[i];
 }
 
 // ---- attributes as text ----
 
-void describe_update(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<UpdateAttrs>(attrs);
+void describe_update(const UpdateAttrs& a, AttrText& text) {
     text.flag(facts_of(a.rule).name, true);
     text.item("gradient scale", a.gradient_scale, 1.0);
     text.item("weight decay", a.weight_decay);
@@ -259,15 +254,13 @@ void describe_update(const Attrs& attrs, AttrText& text) {
     text.item("column blocks", a.column_blocks, std::int64_t{1});
 }
 
-void describe_gradient_factor(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::GradientFactorAttrs>(attrs);
+void describe_gradient_factor(const graph::GradientFactorAttrs& a, AttrText& text) {
     text.item("gradient scale", a.gradient_scale, 1.0);
     text.item("limit", a.limit);
     text.flag("divides", a.divides);
 }
 
-void describe_moving_average(const Attrs& attrs, AttrText& text) {
-    const auto& a = std::get<graph::MovingAverageAttrs>(attrs);
+void describe_moving_average(const graph::MovingAverageAttrs& a, AttrText& text) {
     text.item("decay", a.decay);
     text.item("value scale", a.value_scale, 1.0);
 }
@@ -281,29 +274,29 @@ std::vector<OpDef> update_ops() {
          .infer = infer_update,
          .flops = flops_per_input<10>,
          .evaluate = evaluate_update,
-         .describe = describe_update},
+         .describe = typed<describe_update>},
         {.kind = OpKind::scaled_update,
          .inputs = {{.use = Use::target}, {.use = Use::gradient}, {}, {}, {}, {}, {.use = Use::slot}},
          .infer = infer_scaled_update,
          .flops = flops_per_input<11>,
          .evaluate = evaluate_scaled_update,
-         .describe = describe_update},
+         .describe = typed<describe_update>},
         {.kind = OpKind::gradient_factor,
-         .infer = infer_gradient_factor,
+         .infer = typed<infer_gradient_factor>,
          .flops = flops_of_all_inputs<2>,
          .evaluate = evaluate_gradient_factor,
-         .describe = describe_gradient_factor},
+         .describe = typed<describe_gradient_factor>},
         {.kind = OpKind::round_copy,
          .inputs = {{.use = Use::target}, {}},
-         .infer = infer_round_copy,
+         .infer = typed<infer_round_copy>,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_round_copy},
         {.kind = OpKind::moving_average_update,
          .inputs = {{.use = Use::target}, {.use = Use::gradient}},
-         .infer = infer_moving_average,
+         .infer = typed<infer_moving_average>,
          .flops = flops_per_input<4>,
-         .evaluate = evaluate_moving_average,
-         .describe = describe_moving_average},
+         .evaluate = typed<evaluate_moving_average>,
+         .describe = typed<describe_moving_average>},
     };
 }
 

@@ -164,8 +164,7 @@ void evaluate_slice_grad(const Attrs& attrs, RefInputs inputs, RefOutputs output
                  });
 }
 
-void describe_slice(const Attrs& attrs, AttrText& text) {
-    const auto& slice = std::get<SliceAttrs>(attrs);
+void describe_slice(const SliceAttrs& slice, AttrText& text) {
     text.item("axis", slice.axis, std::int64_t{-1});
     text.item("from", slice.begin);
     text.item("to", slice.end);
@@ -194,13 +193,13 @@ std::vector<OpDef> view_ops() {
          .gradient = slice_gradient,
          .flops = flops_per_output<0>,
          .evaluate = evaluate_slice,
-         .describe = describe_slice},
+         .describe = typed<describe_slice>},
         {.kind = OpKind::slice_grad,
          .infer = infer_slice_grad,
          .gradient = slice_grad_gradient,
          .flops = flops_per_output<0>,
          .evaluate = evaluate_slice_grad,
-         .describe = describe_slice},
+         .describe = typed<describe_slice>},
     };
 }
 
