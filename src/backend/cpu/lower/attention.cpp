@@ -92,15 +92,14 @@ void lower_attention(const NodeContext& lower) {
     const HeadRoom room(lower, maker, {most_scores(lengths), of_head, of_head, of_head, of_head});
     std::vector<Placed> reads = parts;
     reads.push_back(step.mask);
-    with_float_type(step.shape.type, [&]<typename T>() {
-        lower.steps.add(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
-            for_each_head(step, [&](const HeadTask& task) {
-                const OfLength<ForwardProducts>& length = lengths[step.lengths.index(task.head.tokens)];
-                const AttentionTile tile = step.tile(context, task.head, length.shape.tokens);
-                return attend<T>(step, length, room.of(task.thread), tile, task);
-            });
-        });
-    });
+    add_typed(lower, step.shape.type, maker.implementation(), reads, {y, step.statistics},
+              [=]<typename T>(const StepContext& context) {
+                  for_each_head(step, [&](const HeadTask& task) {
+                      const OfLength<ForwardProducts>& length = lengths[step.lengths.index(task.head.tokens)];
+                      const AttentionTile tile = step.tile(context, task.head, length.shape.tokens);
+                      return attend<T>(step, length, room.of(task.thread), tile, task);
+                  });
+              });
 }
 
 /// Gradients of keys and values are sums over the tiles of queries.
@@ -264,15 +263,13 @@ void lower_attention_grad(const NodeContext& lower) {
     const HeadRoom room(lower, maker, backward_arrays(row, most_scores(lengths)));
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});
-    with_float_type(row.type, [&]<typename T>() {
-        lower.steps.add(maker.implementation(), reads, results, [=](const StepContext& context) {
-            for_each_head(step.common, [&](const HeadTask& task) {
-                const auto& [shape, products] = lengths[step.common.lengths.index(task.head.tokens)];
-                const AttentionTile tile = step.common.tile(context, task.head, shape.tokens);
-                return HeadGradient<T>{
-                    step, shape, products, room.of(task.thread), tile, task, step.common.log_sums(task.head)}
-                    .run_all();
-            });
+    add_typed(lower, row.type, maker.implementation(), reads, results, [=]<typename T>(const StepContext& context) {
+        for_each_head(step.common, [&](const HeadTask& task) {
+            const auto& [shape, products] = lengths[step.common.lengths.index(task.head.tokens)];
+            const AttentionTile tile = step.common.tile(context, task.head, shape.tokens);
+            return HeadGradient<T>{
+                step, shape, products, room.of(task.thread), tile, task, step.common.log_sums(task.head)}
+                .run_all();
         });
     });
 }

@@ -468,10 +468,8 @@ void lower_global_average_pool(const NodeContext& lower) {
         });
         return lower.steps.add(std::move(step));
     }
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {x}, {result}, [x, result, shape](const StepContext&) {
-            global_average_pool(shape, x.as<T>(), result.as<T>());
-        });
+    add_typed(lower, x.dtype, "kernel", {x}, {result}, [x, result, shape]<typename T>(const StepContext&) {
+        global_average_pool(shape, x.as<T>(), result.as<T>());
     });
 }
 
@@ -481,10 +479,8 @@ void lower_global_average_pool_grad(const NodeContext& lower) {
     if (is_left_to_norm(lower, dx)) return lower.values.define_spread(dx, dy);
     const Placed result = lower.values.define(dx, lower.values.preferred_activation(lower.graph.desc(dx)));
     const Blocks shape = blocks_of(result);
-    with_float_type(dy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {dy}, {result}, [dy, result, shape](const StepContext&) {
-            global_average_pool_grad(shape, dy.as<T>(), result.as<T>());
-        });
+    add_typed(lower, dy.dtype, "kernel", {dy}, {result}, [dy, result, shape]<typename T>(const StepContext&) {
+        global_average_pool_grad(shape, dy.as<T>(), result.as<T>());
     });
 }
 

@@ -337,10 +337,8 @@ void lower_bias_grad(const NodeContext& lower) {
     const Placed result = lower.values.define(db, row_major(lower.graph.desc(db)));
     const Blocks shape = lower.layouts.channel_blocks(gradient, dy);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
-    with_float_type(dy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {dy}, {result},
-                        [=](const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
-    });
+    add_typed(lower, dy.dtype, "kernel", {dy}, {result},
+              [=]<typename T>(const StepContext&) { bias_grad(shape, dy.as<T>(), result.as<float>(), scratch()); });
 }
 
 // Batched matrix products: operands are transposed, and read where views have left them, through their strides.

@@ -18,11 +18,10 @@ void lower_activation(const NodeContext& lower) {
     const Placed source = lower.values.operand(x);
     const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], source.desc, x);
     const std::int64_t count = source.stored_elements();
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result}, [source, result, count, activation](const StepContext&) {
-            activate(count, activation, source.as<T>(), result.as<T>());
-        });
-    });
+    add_typed(lower, source.dtype, "kernel", {source}, {result},
+              [source, result, count, activation]<typename T>(const StepContext&) {
+                  activate(count, activation, source.as<T>(), result.as<T>());
+              });
 }
 
 void lower_activation_grad(const NodeContext& lower) {
@@ -32,11 +31,10 @@ void lower_activation_grad(const NodeContext& lower) {
     const Placed dy = lower.values.operand_as(inputs[1], at.desc, kGateReason);
     const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], at.desc, inputs[1]);
     const std::int64_t count = at.stored_elements();
-    with_float_type(at.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {at, dy}, {result}, [at, dy, result, count, activation](const StepContext&) {
-            activation_grad(count, activation, at.as<T>(), dy.as<T>(), result.as<T>());
-        });
-    });
+    add_typed(lower, at.dtype, "kernel", {at, dy}, {result},
+              [at, dy, result, count, activation]<typename T>(const StepContext&) {
+                  activation_grad(count, activation, at.as<T>(), dy.as<T>(), result.as<T>());
+              });
 }
 
 void lower_scale_channels(const NodeContext& lower) {
@@ -46,10 +44,8 @@ void lower_scale_channels(const NodeContext& lower) {
     if (is_left_to_conv(lower)) return lower.values.define_gated(lower.node.outputs[0], {x, gate});
     const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, inputs[0]);
     const Blocks shape = blocks_of(x);
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {x, gate}, {y},
-                        [=](const StepContext&) { scale_channels(shape, x.as<T>(), gate.as<T>(), y.as<T>()); });
-    });
+    add_typed(lower, x.dtype, "kernel", {x, gate}, {y},
+              [=]<typename T>(const StepContext&) { scale_channels(shape, x.as<T>(), gate.as<T>(), y.as<T>()); });
 }
 
 void lower_scale_channels_grad(const NodeContext& lower) {
@@ -89,12 +85,10 @@ void lower_random_scale(const NodeContext& lower) {
     base.last_kept = last_word_within(attrs.keep);
     base.factor = static_cast<float>(1 / attrs.keep);
     base.per_sample = attrs.per_sample;
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {x}, {y}, [x, y, shape, base](const StepContext& context) {
-            RandomScale scale = base;
-            scale.first_sample = context.first_sample;
-            random_scale(shape, scale, x.as<T>(), y.as<T>());
-        });
+    add_typed(lower, x.dtype, "kernel", {x}, {y}, [x, y, shape, base]<typename T>(const StepContext& context) {
+        RandomScale scale = base;
+        scale.first_sample = context.first_sample;
+        random_scale(shape, scale, x.as<T>(), y.as<T>());
     });
 }
 

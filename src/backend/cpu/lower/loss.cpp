@@ -48,11 +48,7 @@ struct LossTargets {
         return {labels.as<std::int32_t>(), shares ? shares.as<float>() : nullptr, attrs.distances,
                 attrs.label_smoothing};
     }
-    std::vector<Placed> reads(const Placed& logits) const {
-        std::vector<Placed> all = {logits, labels};
-        if (shares) all.push_back(shares);
-        return all;
-    }
+    std::vector<Placed> reads(const Placed& logits) const { return present({logits, labels, shares}); }
 };
 
 LossTargets bind_loss_targets(const NodeContext& lower, const graph::MixedTargetsAttrs& attrs, std::size_t inputs) {
@@ -146,18 +142,13 @@ void lower_mix_images(const NodeContext& lower) {
     const Placed own = attrs.mixup ? lower.values.operand(inputs[1]) : Placed{};
     const Placed box = cutmix ? lower.values.operand(inputs.back()) : Placed{};
     const Placed result = lower.values.define(y, image_desc(desc));
-    std::vector<Placed> reads = {x};
-    if (own) reads.push_back(own);
-    if (box) reads.push_back(box);
     MixImages how{.samples = desc.shape[0], .height = desc.shape[1], .width = desc.shape[2], .channels = desc.shape[3]};
     how.cutmix_distance = attrs.cutmix_distance;
-    with_float_type(desc.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", reads, {result}, [=](const StepContext&) {
-            MixImages now = how;
-            now.own = own ? own.as<float>() : nullptr;
-            now.box = box ? box.as<std::int32_t>() : nullptr;
-            mix_images(now, x.as<T>(), result.as<T>());
-        });
+    add_typed(lower, desc.dtype, "kernel", present({x, own, box}), {result}, [=]<typename T>(const StepContext&) {
+        MixImages now = how;
+        now.own = own ? own.as<float>() : nullptr;
+        now.box = box ? box.as<std::int32_t>() : nullptr;
+        mix_images(now, x.as<T>(), result.as<T>());
     });
 }
 

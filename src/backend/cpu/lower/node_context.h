@@ -2,6 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/lower/step_builder.h"
@@ -23,6 +26,15 @@ struct NodeContext {
     Sums& sums;
     std::int64_t micro_batches;  // executions of the graph per weight update
 };
+
+/// Adds a step that runs run.operator()<T>(context) for the type's T, which is float or BFloat16.
+template <typename Run> void add_typed(const NodeContext& lower, DType type, std::string implementation,
+                                       std::vector<Placed> reads, std::vector<Placed> writes, Run run) {
+    with_float_type(type, [&]<typename T>() {
+        lower.steps.add(std::move(implementation), std::move(reads), std::move(writes),
+                        [run](const StepContext& context) { run.template operator()<T>(context); });
+    });
+}
 
 /// True if only a norm's gradient reads this result of the current node, as dy or as one of its two summands: it makes
 /// the result of smaller tensors as it reads them.

@@ -88,21 +88,19 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
         lower.values.pixel_sums(outputs[0]) = {at.sums, parts};
     }
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
-    with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add(at.statistics.values ? "kernel: statistics of conv2d" : "kernel",
-                        present({at.x, at.gamma, at.beta, at.residual, at.statistics.values}),
-                        present({at.y, at.mean, at.variance, at.sums}),
-                        [at, attrs, shape, groups, scratch](const StepContext& context) {
-                            const auto args = forward_arguments<T>(at, attrs);
-                            if (groups > 0) {
-                                group_norm_forward(shape, groups, args, scratch());
-                            } else if (context.norms != nullptr) {
-                                shared_batch_norm_forward(shape, args, *context.norms, scratch());
-                            } else {
-                                batch_norm_forward(shape, args, scratch());
-                            }
-                        });
-    });
+    add_typed(lower, at.x.dtype, at.statistics.values ? "kernel: statistics of conv2d" : "kernel",
+              present({at.x, at.gamma, at.beta, at.residual, at.statistics.values}),
+              present({at.y, at.mean, at.variance, at.sums}),
+              [at, attrs, shape, groups, scratch]<typename T>(const StepContext& context) {
+                  const auto args = forward_arguments<T>(at, attrs);
+                  if (groups > 0) {
+                      group_norm_forward(shape, groups, args, scratch());
+                  } else if (context.norms != nullptr) {
+                      shared_batch_norm_forward(shape, args, *context.norms, scratch());
+                  } else {
+                      batch_norm_forward(shape, args, scratch());
+                  }
+              });
 }
 
 void lower_batch_norm(const NodeContext& lower) {
@@ -121,12 +119,10 @@ void lower_norm_inference(const NodeContext& lower) {
     const Blocks shape = blocks_of(at.x);
     const std::int64_t groups = lower.node.kind == graph::OpKind::group_norm_inference ? attrs.groups : 0;
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
-    with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual, at.mean, at.variance}), {at.y},
-                        [at, attrs, shape, groups, scratch](const StepContext&) {
-                            norm_inference(shape, groups, forward_arguments<T>(at, attrs), scratch());
-                        });
-    });
+    add_typed(lower, at.x.dtype, "kernel", present({at.x, at.gamma, at.beta, at.residual, at.mean, at.variance}),
+              {at.y}, [at, attrs, shape, groups, scratch]<typename T>(const StepContext&) {
+                  norm_inference(shape, groups, forward_arguments<T>(at, attrs), scratch());
+              });
 }
 
 struct GradientOperands {
@@ -215,20 +211,18 @@ void lower_norm_grad(const NodeContext& lower) {
 
     const Blocks shape = blocks_of(at.x);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
-    with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.gate, at.spread, at.y}),
-            present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
-            [at, attrs, shape, groups, scratch](const StepContext& context) {
-                auto args = gradient_arguments<T>(at, attrs);
-                if (!attrs.given_statistics) args.over_ranks = context.norms;
-                if (groups > 0) {
-                    group_norm_gradient(shape, groups, args, scratch());
-                } else {
-                    batch_norm_gradient(shape, args, scratch());
-                }
-            });
-    });
+    add_typed(lower, at.x.dtype, "kernel",
+              present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.gate, at.spread, at.y}),
+              present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
+              [at, attrs, shape, groups, scratch]<typename T>(const StepContext& context) {
+                  auto args = gradient_arguments<T>(at, attrs);
+                  if (!attrs.given_statistics) args.over_ranks = context.norms;
+                  if (groups > 0) {
+                      group_norm_gradient(shape, groups, args, scratch());
+                  } else {
+                      batch_norm_gradient(shape, args, scratch());
+                  }
+              });
 }
 
 void lower_fold_norm_weight(const NodeContext& lower) {
@@ -325,25 +319,23 @@ void lower_layer_norm(const NodeContext& lower) {
     const RowsShape shape = rows_shape(lower.graph.desc(inputs[0]));
     const ElementDropout base = dropout_of(lower, attrs);
     const auto scratch = lower.steps.scratch_floats(layer_norm_scratch_floats(shape));
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({x, gamma, beta, residual}), present({y, z, mean, variance}),
-                        [=, epsilon = static_cast<float>(attrs.epsilon)](const StepContext& context) {
-                            ElementDropout dropout = base;
-                            dropout.first_sample = context.first_sample;
-                            layer_norm<T>(shape,
-                                          {.x = x.as<T>(),
-                                           .residual = residual ? residual.as<T>() : nullptr,
-                                           .gamma = gamma.as<float>(),
-                                           .beta = beta.as<float>(),
-                                           .y = y.as<T>(),
-                                           .z = z ? z.as<T>() : nullptr,
-                                           .mean = mean.as<float>(),
-                                           .variance = variance.as<float>(),
-                                           .epsilon = epsilon,
-                                           .dropout = dropout},
-                                          scratch());
-                        });
-    });
+    add_typed(lower, x.dtype, "kernel", present({x, gamma, beta, residual}), present({y, z, mean, variance}),
+              [=, epsilon = static_cast<float>(attrs.epsilon)]<typename T>(const StepContext& context) {
+                  ElementDropout dropout = base;
+                  dropout.first_sample = context.first_sample;
+                  layer_norm<T>(shape,
+                                {.x = x.as<T>(),
+                                 .residual = residual ? residual.as<T>() : nullptr,
+                                 .gamma = gamma.as<float>(),
+                                 .beta = beta.as<float>(),
+                                 .y = y.as<T>(),
+                                 .z = z ? z.as<T>() : nullptr,
+                                 .mean = mean.as<float>(),
+                                 .variance = variance.as<float>(),
+                                 .epsilon = epsilon,
+                                 .dropout = dropout},
+                                scratch());
+              });
 }
 
 struct LayerNormGradientOperands {
@@ -386,28 +378,26 @@ void lower_layer_norm_grad(const NodeContext& lower) {
     const RowsShape shape = rows_shape(lower.graph.desc(lower.node.inputs[0]));
     const ElementDropout base = dropout_of(lower, attrs);
     const auto scratch = lower.steps.scratch_floats(layer_norm_scratch_floats(shape));
-    with_float_type(at.z.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({at.z, at.gamma, at.mean, at.variance, at.dy, at.dy2}),
-                        present({at.dz, at.dx, at.dgamma, at.dbeta}),
-                        [=, epsilon = static_cast<float>(attrs.epsilon)](const StepContext& context) {
-                            ElementDropout dropout = base;
-                            dropout.first_sample = context.first_sample;
-                            layer_norm_grad<T>(shape,
-                                               {.z = at.z.as<T>(),
-                                                .dy = at.dy.as<T>(),
-                                                .dy2 = at.dy2 ? at.dy2.as<T>() : nullptr,
-                                                .gamma = at.gamma.as<float>(),
-                                                .mean = at.mean.as<float>(),
-                                                .variance = at.variance.as<float>(),
-                                                .dz = at.dz.as<T>(),
-                                                .dx = at.dx ? at.dx.as<T>() : nullptr,
-                                                .dgamma = at.dgamma.as<float>(),
-                                                .dbeta = at.dbeta.as<float>(),
-                                                .epsilon = epsilon,
-                                                .dropout = dropout},
-                                               scratch());
-                        });
-    });
+    add_typed(lower, at.z.dtype, "kernel", present({at.z, at.gamma, at.mean, at.variance, at.dy, at.dy2}),
+              present({at.dz, at.dx, at.dgamma, at.dbeta}),
+              [=, epsilon = static_cast<float>(attrs.epsilon)]<typename T>(const StepContext& context) {
+                  ElementDropout dropout = base;
+                  dropout.first_sample = context.first_sample;
+                  layer_norm_grad<T>(shape,
+                                     {.z = at.z.as<T>(),
+                                      .dy = at.dy.as<T>(),
+                                      .dy2 = at.dy2 ? at.dy2.as<T>() : nullptr,
+                                      .gamma = at.gamma.as<float>(),
+                                      .mean = at.mean.as<float>(),
+                                      .variance = at.variance.as<float>(),
+                                      .dz = at.dz.as<T>(),
+                                      .dx = at.dx ? at.dx.as<T>() : nullptr,
+                                      .dgamma = at.dgamma.as<float>(),
+                                      .dbeta = at.dbeta.as<float>(),
+                                      .epsilon = epsilon,
+                                      .dropout = dropout},
+                                     scratch());
+              });
 }
 
 }  // namespace

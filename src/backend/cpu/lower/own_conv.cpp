@@ -115,13 +115,9 @@ void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& 
     lower.values.prefer_activation(result.desc);
     const PointwiseShape shape{y_desc.shape[0], y_desc.shape[1] * y_desc.shape[2], kernel.shape[2], kernel.shape[3]};
     const auto scratch = lower.steps.scratch_floats(gate ? pointwise_scratch_floats(shape, omp_get_max_threads()) : 0);
-    std::vector<Placed> reads = {x, weights};
-    if (bias) reads.push_back(bias);
-    if (gate) reads.push_back(gate);
-    if (residual) reads.push_back(residual);
-    std::vector<Placed> writes = {result};
+    const std::vector<Placed> reads = present({x, weights, bias, gate, residual});
     const Placed statistics = gate ? Placed{} : statistics_for_norm(lower, pointwise_part_pixels(shape));
-    if (statistics) writes.push_back(statistics);
+    const std::vector<Placed> writes = present({result, statistics});
     const std::string reason = gate ? "gates" : is_slow_in_onednn(attrs.activation) ? "activation" : "few channels";
     lower.steps.add("tiles: " + reason, reads, writes, [=, activation = attrs.activation](const StepContext&) {
         pointwise_conv(shape,
@@ -176,28 +172,24 @@ void lower_depthwise(const NodeContext& lower) {
     const Placed result = lower.values.define(y, like_activation(x.desc, y_desc));
     lower.values.prefer_activation(result.desc);
     const DepthwiseShape shape = depthwise_shape(lower, x, inputs[0], result, y);
-    std::vector<Placed> reads = {x, weights};
-    if (bias) reads.push_back(bias);
-    std::vector<Placed> writes = {result};
     Placed sums;
     if (lower.values.is_averaged(y)) {
         const std::int64_t parts = depthwise_sum_parts(shape);
         sums = lower.steps.temporary_floats("sums", parts * y_desc.shape[0] * y_desc.shape[3]);
         lower.values.pixel_sums(y) = {sums, parts};
-        writes.push_back(sums);
     }
     const Placed statistics = statistics_for_norm(lower, depthwise_part_pixels(shape));
-    if (statistics) writes.push_back(statistics);
-    lower.steps.add("kernel", reads, writes, [=, activation = attrs.activation](const StepContext&) {
-        depthwise_conv(shape,
-                       {.x = x.as<float>(),
-                        .weights = weights.as<float>(),
-                        .bias = bias ? bias.as<float>() : nullptr,
-                        .y = result.as<float>(),
-                        .sums = sums ? sums.as<float>() : nullptr,
-                        .statistics = statistics ? statistics.as<float>() : nullptr},
-                       activation);
-    });
+    lower.steps.add("kernel", present({x, weights, bias}), present({result, sums, statistics}),
+                    [=, activation = attrs.activation](const StepContext&) {
+                        depthwise_conv(shape,
+                                       {.x = x.as<float>(),
+                                        .weights = weights.as<float>(),
+                                        .bias = bias ? bias.as<float>() : nullptr,
+                                        .y = result.as<float>(),
+                                        .sums = sums ? sums.as<float>() : nullptr,
+                                        .statistics = statistics ? statistics.as<float>() : nullptr},
+                                       activation);
+                    });
 }
 
 void lower_depthwise_input_grad(const NodeContext& lower) {
@@ -390,11 +382,7 @@ template <typename T> struct ConvOperands {
 template <typename T>
 void add_conv(const NodeContext& lower, const WinogradShape& shape, const ConvOperands<T>& operands) {
     const auto scratch = lower.steps.scratch_floats(winograd_scratch_floats(shape, omp_get_max_threads()));
-    std::vector<Placed> reads = {operands.x, operands.filter};
-    for (const Placed& optional : {operands.bias, operands.residual}) {
-        if (optional) reads.push_back(optional);
-    }
-    Step step = winograd_step(lower, shape, std::move(reads));
+    Step step = winograd_step(lower, shape, present({operands.x, operands.filter, operands.bias, operands.residual}));
     step.writes = {operands.y};
     step.run = [=](const StepContext&) {
         winograd_conv(shape, operands.x.template as<T>(), operands.filter.template as<float>(), operands.epilogue(),

@@ -83,10 +83,8 @@ void lower_add(const NodeContext& lower) {
                               ? lower.values.define_over(y, a.desc, inputs[1])
                               : lower.values.define_or_reuse(y, a.desc, inputs[0]);
     const std::int64_t count = a.stored_elements();
-    with_float_type(a.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {a, b}, {result}, [a, b, result, count](const StepContext&) {
-            add(count, a.as<T>(), b.as<T>(), result.as<T>());
-        });
+    add_typed(lower, a.dtype, "kernel", {a, b}, {result}, [a, b, result, count]<typename T>(const StepContext&) {
+        add(count, a.as<T>(), b.as<T>(), result.as<T>());
     });
 }
 
@@ -119,11 +117,10 @@ void lower_shortcut_pad(const NodeContext& lower) {
     const Placed result = lower.values.define(y, like_activation(source.desc, lower.graph.desc(y)));
     const Picture from = picture_of(source, lower.graph.desc(x));
     const Picture to = picture_of(result, lower.graph.desc(y));
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result}, [=, stride = attrs.stride](const StepContext&) {
-            shortcut_pad(from, to, stride, source.as<T>(), result.as<T>());
-        });
-    });
+    add_typed(lower, source.dtype, "kernel", {source}, {result},
+              [=, stride = attrs.stride]<typename T>(const StepContext&) {
+                  shortcut_pad(from, to, stride, source.as<T>(), result.as<T>());
+              });
 }
 
 void lower_shortcut_pad_grad(const NodeContext& lower) {
@@ -134,11 +131,10 @@ void lower_shortcut_pad_grad(const NodeContext& lower) {
     const Placed result = lower.values.define(dx, like_activation(source.desc, lower.graph.desc(dx)));
     const Picture from = picture_of(source, lower.graph.desc(dy));
     const Picture to = picture_of(result, lower.graph.desc(dx));
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result}, [=, stride = attrs.stride](const StepContext&) {
-            shortcut_pad_grad(to, from, stride, source.as<T>(), result.as<T>());
-        });
-    });
+    add_typed(lower, source.dtype, "kernel", {source}, {result},
+              [=, stride = attrs.stride]<typename T>(const StepContext&) {
+                  shortcut_pad_grad(to, from, stride, source.as<T>(), result.as<T>());
+              });
 }
 
 }  // namespace

@@ -34,19 +34,14 @@ void lower_standardise(const NodeContext& lower) {
     const auto& attrs = lower.node.as<StandardiseAttrs>();
     const auto& inputs = lower.node.inputs;
     const Placed x = lower.values.operand(inputs[0]);
-    std::vector<Placed> reads = {x};
-    Placed mean;
-    Placed scale;
-    if (attrs.mean) reads.push_back(mean = lower.values.float_vector(inputs[1]));
-    if (attrs.scale) reads.push_back(scale = lower.values.float_vector(inputs.back()));
+    const Placed mean = attrs.mean ? lower.values.float_vector(inputs[1]) : Placed{};
+    const Placed scale = attrs.scale ? lower.values.float_vector(inputs.back()) : Placed{};
     const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, inputs[0]);
     const Blocks shape = lower.layouts.channel_blocks(inputs[0], x);
     const auto scratch = lower.steps.scratch_floats(standardise_scratch_floats(shape));
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", std::move(reads), {y}, [=](const StepContext&) {
-            standardise(shape, x.as<T>(), mean ? mean.as<float>() : nullptr, scale ? scale.as<float>() : nullptr,
-                        y.as<T>(), scratch());
-        });
+    add_typed(lower, x.dtype, "kernel", present({x, mean, scale}), {y}, [=]<typename T>(const StepContext&) {
+        standardise(shape, x.as<T>(), mean ? mean.as<float>() : nullptr, scale ? scale.as<float>() : nullptr, y.as<T>(),
+                    scratch());
     });
 }
 
@@ -57,11 +52,9 @@ void lower_mean_grad(const NodeContext& lower) {
     const Placed dmean = lower.values.define(result, row_major(lower.graph.desc(result)));
     const Blocks shape = lower.layouts.channel_blocks(lower.node.inputs[0], dy);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
-    with_float_type(dy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {dy}, {dmean}, [=](const StepContext&) {
-            bias_grad(shape, dy.as<T>(), dmean.as<float>(), scratch());
-            std::transform(dmean.as<float>(), dmean.as<float>() + shape.channels(), dmean.as<float>(), std::negate<>());
-        });
+    add_typed(lower, dy.dtype, "kernel", {dy}, {dmean}, [=]<typename T>(const StepContext&) {
+        bias_grad(shape, dy.as<T>(), dmean.as<float>(), scratch());
+        std::transform(dmean.as<float>(), dmean.as<float>() + shape.channels(), dmean.as<float>(), std::negate<>());
     });
 }
 
@@ -77,25 +70,21 @@ void lower_standardise_grad(const NodeContext& lower) {
                           ? lower.values.define_over(outputs[0], y.desc, inputs[2])
                           : lower.values.define_or_reuse(outputs[0], y.desc, inputs[0]);
     const auto vector = [&](ValueId value) { return lower.values.define(value, row_major(lower.graph.desc(value))); };
-    std::vector<Placed> writes = {dx};
-    Placed dmean;
-    if (attrs.mean) writes.push_back(dmean = vector(outputs[1]));
+    const Placed dmean = attrs.mean ? vector(outputs[1]) : Placed{};
     const Placed dscale = vector(outputs.back());
-    writes.push_back(dscale);
     const Blocks shape = lower.layouts.channel_blocks(inputs[0], y);
     const auto scratch = lower.steps.scratch_floats(standardise_scratch_floats(shape));
-    with_float_type(y.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {y, scale, dy}, std::move(writes), [=](const StepContext&) {
-            standardise_grad<T>(shape,
-                                {.y = y.as<T>(),
-                                 .dy = dy.as<T>(),
-                                 .scale = scale.as<float>(),
-                                 .dx = dx.as<T>(),
-                                 .dmean = dmean ? dmean.as<float>() : nullptr,
-                                 .dscale = dscale.as<float>()},
-                                scratch());
-        });
-    });
+    add_typed(lower, y.dtype, "kernel", {y, scale, dy}, present({dx, dmean, dscale}),
+              [=]<typename T>(const StepContext&) {
+                  standardise_grad<T>(shape,
+                                      {.y = y.as<T>(),
+                                       .dy = dy.as<T>(),
+                                       .scale = scale.as<float>(),
+                                       .dx = dx.as<T>(),
+                                       .dmean = dmean ? dmean.as<float>() : nullptr,
+                                       .dscale = dscale.as<float>()},
+                                      scratch());
+              });
 }
 
 void lower_proxy_norm_rows(const NodeContext& lower) {
@@ -105,17 +94,15 @@ void lower_proxy_norm_rows(const NodeContext& lower) {
     std::vector<Placed> rows;
     for (const ValueId row : lower.node.outputs)
         rows.push_back(lower.values.define(row, row_major(lower.graph.desc(row))));
-    with_float_type(from.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {from}, rows, [=](const StepContext&) {
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const T* row = from.as<T>() + static_cast<std::int64_t>(i) * channels;
-                if constexpr (std::is_same_v<T, float>) {
-                    std::copy_n(row, channels, rows[i].as<float>());
-                } else {
-                    cast(channels, row, rows[i].as<float>());
-                }
+    add_typed(lower, from.dtype, "kernel", {from}, rows, [=]<typename T>(const StepContext&) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const T* row = from.as<T>() + static_cast<std::int64_t>(i) * channels;
+            if constexpr (std::is_same_v<T, float>) {
+                std::copy_n(row, channels, rows[i].as<float>());
+            } else {
+                cast(channels, row, rows[i].as<float>());
             }
-        });
+        }
     });
 }
 
@@ -157,11 +144,10 @@ void lower_proxy_norm_statistics(const NodeContext& lower) {
     const auto& attrs = lower.node.as<ProxyNormAttrs>();
     const Placed proxy = lower.values.operand(lower.node.inputs[0]);
     const std::int64_t channels = channels_of(lower, lower.node.inputs[0]);
-    with_float_type(proxy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {proxy}, {proxy}, [=, quantiles = proxy_quantiles()](const StepContext&) {
-            proxy_norm_statistics(proxy_at<T>(proxy, channels, quantiles, attrs));
-        });
-    });
+    add_typed(lower, proxy.dtype, "kernel", {proxy}, {proxy},
+              [=, quantiles = proxy_quantiles()]<typename T>(const StepContext&) {
+                  proxy_norm_statistics(proxy_at<T>(proxy, channels, quantiles, attrs));
+              });
 }
 
 }  // namespace

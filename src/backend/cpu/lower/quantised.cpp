@@ -60,11 +60,10 @@ void lower_quantise(const NodeContext& lower) {
     const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
     const auto inverse = static_cast<float>(1 / bits.scale);
     const auto zero = static_cast<std::int32_t>(bits.zero);
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result}, [=, count = lower.graph.desc(x).elements()](const StepContext&) {
-            quantise(count, source.as<T>(), inverse, zero, result.as<std::uint8_t>());
-        });
-    });
+    add_typed(lower, source.dtype, "kernel", {source}, {result},
+              [=, count = lower.graph.desc(x).elements()]<typename T>(const StepContext&) {
+                  quantise(count, source.as<T>(), inverse, zero, result.as<std::uint8_t>());
+              });
 }
 
 void lower_dequantise(const NodeContext& lower) {
@@ -75,11 +74,10 @@ void lower_dequantise(const NodeContext& lower) {
     const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
     const auto scale = static_cast<float>(bits.scale);
     const auto zero = static_cast<std::int32_t>(bits.zero);
-    with_float_type(result.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result}, [=, count = lower.graph.desc(x).elements()](const StepContext&) {
-            dequantise(count, source.as<std::uint8_t>(), scale, zero, result.as<T>());
-        });
-    });
+    add_typed(lower, result.dtype, "kernel", {source}, {result},
+              [=, count = lower.graph.desc(x).elements()]<typename T>(const StepContext&) {
+                  dequantise(count, source.as<std::uint8_t>(), scale, zero, result.as<T>());
+              });
 }
 
 void lower_quantise_weight(const NodeContext& lower) {
@@ -91,12 +89,10 @@ void lower_quantise_weight(const NodeContext& lower) {
     const std::int64_t outputs = desc.shape.back();
     const Placed result = lower.values.define(numbers, lower.layouts.row_major_desc(numbers));
     const Placed factors = lower.values.define(scales, row_major(lower.graph.desc(scales)));
-    with_float_type(weight.dtype, [&]<typename T>() {
-        lower.steps.add(
-            "kernel", {weight}, {result, factors}, [=, rows = desc.elements() / outputs](const StepContext&) {
-                quantise_weight(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
-            });
-    });
+    add_typed(lower, weight.dtype, "kernel", {weight}, {result, factors},
+              [=, rows = desc.elements() / outputs]<typename T>(const StepContext&) {
+                  quantise_weight(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
+              });
 }
 
 /// The arithmetic of a convolution in 8 bits, in the unit of its result where the activation allows that.
@@ -178,10 +174,8 @@ void lower_quantise_rows(const NodeContext& lower) {
     const Placed result = lower.values.define(y, row_major(desc));
     const Placed found = lower.values.define(bits, row_major(lower.graph.desc(bits)));
     const auto scratch = lower.steps.scratch_floats(omp_get_max_threads() * rows.features);
-    with_float_type(source.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {source}, {result, found}, [=](const StepContext&) {
-            quantise_rows(rows, activation, source.as<T>(), result.as<std::uint8_t>(), found.as<float>(), scratch());
-        });
+    add_typed(lower, source.dtype, "kernel", {source}, {result, found}, [=]<typename T>(const StepContext&) {
+        quantise_rows(rows, activation, source.as<T>(), result.as<std::uint8_t>(), found.as<float>(), scratch());
     });
 }
 
@@ -241,12 +235,11 @@ void lower_quantised_dense(const NodeContext& lower) {
         const Placed result = lower.values.define(y, row_major(y_desc));
         const auto scratch =
             lower.steps.scratch_floats(tile_scratch_floats(TileUnit::byte_products, omp_get_max_threads()));
-        with_float_type(y_desc.dtype, [&]<typename T>() {
-            lower.steps.add("tiles", dense.reads({dense.x, panels}), {result}, [=](const StepContext&) {
-                tile_product(product, dense.x.as<std::uint8_t>(), panels.as<std::int8_t>(), dense.rescaling(),
-                             result.as<T>(), scratch());
-            });
-        });
+        add_typed(lower, y_desc.dtype, "tiles", dense.reads({dense.x, panels}), {result},
+                  [=]<typename T>(const StepContext&) {
+                      tile_product(product, dense.x.as<std::uint8_t>(), panels.as<std::int8_t>(), dense.rescaling(),
+                                   result.as<T>(), scratch());
+                  });
         return;
     }
     const Primitive multiply = lower.onednn.matmul(matrix_desc(product.rows, product.inner, DType::u8),
@@ -259,11 +252,9 @@ void lower_quantised_dense(const NodeContext& lower) {
     lower.steps.add_primitive(multiply, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, whole}},
                               {DNNL_ARG_DST});
     const Placed result = lower.values.define(y, row_major(y_desc));
-    with_float_type(y_desc.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", dense.reads({whole}), {result}, [=](const StepContext&) {
-            rescale_rows(RowsInBytes{product.rows, product.columns}, whole.as<std::int32_t>(), dense.rescaling(),
-                         result.as<T>());
-        });
+    add_typed(lower, y_desc.dtype, "kernel", dense.reads({whole}), {result}, [=]<typename T>(const StepContext&) {
+        rescale_rows(RowsInBytes{product.rows, product.columns}, whole.as<std::int32_t>(), dense.rescaling(),
+                     result.as<T>());
     });
 }
 

@@ -158,8 +158,7 @@ GraphLayouts::GraphLayouts(const graph::Graph& graph, const graph::Facts& facts)
 
 /// Only the readers of a kernel say how many groups it has.
 void GraphLayouts::find_kernel_groups() {
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& reader = graph_.node(NodeId{i});
+    for (const Node& reader : graph_.nodes()) {
         if (reader.kind == OpKind::conv2d || reader.kind == OpKind::conv2d_input_grad) {
             set_groups_of_kernel(reader.inputs[1], reader.as<graph::ConvAttrs>().groups);
         } else if (reader.kind == OpKind::quantised_conv2d) {
@@ -199,8 +198,7 @@ void GraphLayouts::find_slots_of_kernels() {
 void GraphLayouts::find_channels() {
     constexpr std::int64_t kBlockLanes = 16;
     constexpr std::int64_t kMostColours = 4;
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& conv = graph_.node(NodeId{i});
+    for (const Node& conv : graph_.nodes()) {
         if (conv.kind != OpKind::conv2d && conv.kind != OpKind::quantised_conv2d) continue;
         for (const ValueId activation : {conv.inputs[0], conv.outputs[0]}) {
             const Shape& shape = graph_.desc(activation).shape;

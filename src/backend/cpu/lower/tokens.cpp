@@ -76,10 +76,8 @@ void lower_gather_rows(const NodeContext& lower) {
     const GatherShape shape = gather_shape(lower.graph.desc(inputs[0]), lower.graph.desc(inputs[1]));
     Placed rows = x;  // as many as there are positions
     rows.desc = y.desc;
-    with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {rows, positions}, {y}, [=](const StepContext&) {
-            gather_rows(shape, x.as<T>(), positions.as<std::int32_t>(), y.as<T>());
-        });
+    add_typed(lower, x.dtype, "kernel", {rows, positions}, {y}, [=]<typename T>(const StepContext&) {
+        gather_rows(shape, x.as<T>(), positions.as<std::int32_t>(), y.as<T>());
     });
 }
 
@@ -90,10 +88,8 @@ void lower_gather_rows_grad(const NodeContext& lower) {
     const Placed dy = lower.values.in_order(inputs[1]);
     const Placed dx = lower.values.define(output, described(lower, output));
     const GatherShape shape = gather_shape(lower.graph.desc(output), lower.graph.desc(inputs[0]));
-    with_float_type(dy.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {positions, dy}, {dx}, [=](const StepContext&) {
-            gather_rows_grad(shape, positions.as<std::int32_t>(), dy.as<T>(), dx.as<T>());
-        });
+    add_typed(lower, dy.dtype, "kernel", {positions, dy}, {dx}, [=]<typename T>(const StepContext&) {
+        gather_rows_grad(shape, positions.as<std::int32_t>(), dy.as<T>(), dx.as<T>());
     });
 }
 

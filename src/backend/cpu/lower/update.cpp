@@ -335,12 +335,10 @@ void lower_moving_average_update(const NodeContext& lower) {
     const Placed value = lower.values.operand(lower.node.inputs[1]);
     const UpdateRounding base{.how = rounding_of(lower), .target = name_hash(lower, lower.node.inputs[0])};
     const std::int64_t count = lower.graph.desc(lower.node.inputs[0]).elements();
-    with_float_type(moving.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {moving, value}, {moving}, [=](const StepContext& context) {
-            UpdateRounding rounding = base;
-            rounding.how.iteration = context.iteration;
-            moving_average_update(count, moving.as<T>(), value.as<float>(), attrs.decay, attrs.value_scale, rounding);
-        });
+    add_typed(lower, moving.dtype, "kernel", {moving, value}, {moving}, [=]<typename T>(const StepContext& context) {
+        UpdateRounding rounding = base;
+        rounding.how.iteration = context.iteration;
+        moving_average_update(count, moving.as<T>(), value.as<float>(), attrs.decay, attrs.value_scale, rounding);
     });
 }
 
