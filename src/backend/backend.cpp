@@ -56,8 +56,7 @@ void refuse_name(const std::string& kind, const std::string& name, const std::ve
 void check_supported(const Backend& backend, const CompileRequest& request) {
     const graph::Graph& graph = *request.graph;
     std::string refusals = unfilled_inputs(graph, request.fields) + unknown_scalars(graph);
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         const std::string reason = backend.info().why_unsupported(graph, node);
         if (!reason.empty()) refusals += "\n  " + node.name + " (" + std::string(graph.def(node).name) + "): " + reason;
     }
@@ -69,8 +68,7 @@ void check_supported(const Backend& backend, const CompileRequest& request) {
 void check_request(const Backend& backend, const CompileRequest& request) {
     CNNTRAIN_CHECK(request.graph != nullptr && request.plan.accumulation >= 1 && request.plan.stages() >= 1,
                    "a compile request needs a graph, a micro-batch and a stage");
-    for (std::int32_t i = 0; i < request.graph->node_count(); ++i) {
-        const graph::Node& node = request.graph->node(graph::NodeId{i});
+    for (const graph::Node& node : request.graph->nodes()) {
         CNNTRAIN_CHECK(node.stage.index < request.plan.stages(), node.name + " is in stage " +
                                                                      std::to_string(node.stage.index) + " of " +
                                                                      std::to_string(request.plan.stages()));

@@ -195,8 +195,7 @@ std::vector<ValueId> eight_bit_values(const Graph& graph) {
         if (producer.valid() && graph.node(producer).kind == OpKind::max_pool) value = graph.node(producer).inputs[0];
         if (std::ranges::find(values, value) == values.end()) values.push_back(value);
     };
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const Node& node = graph.node(NodeId{i});
+    for (const Node& node : graph.nodes()) {
         if (!is_candidate(graph, facts, node)) continue;
         add(node.inputs[0]);
         if (node.as<ConvAttrs>().residual) add(node.inputs[3]);
@@ -208,8 +207,7 @@ std::vector<ValueId> eight_bit_values(const Graph& graph) {
 std::vector<std::string> eight_bit_layers(const Graph& graph) {
     const Facts facts(graph);
     std::vector<std::string> names;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const Node& node = graph.node(NodeId{i});
+    for (const Node& node : graph.nodes()) {
         if (is_candidate(graph, facts, node) || is_dense_candidate(graph, facts, node)) names.push_back(node.name);
     }
     return names;

@@ -320,8 +320,7 @@ Facts::Facts(const Graph& graph)
 void Facts::find_weights(const Graph& graph) {
     for (const ValueId variable : graph.variables())
         follows_weights_[index(variable)] = true;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const Node& node = graph.node(NodeId{i});
+    for (const Node& node : graph.nodes()) {
         if (!graph.def(node).follows_weights) continue;
         const bool follows = std::ranges::all_of(node.inputs, [&](ValueId input) { return follows_weights(input); });
         for (const ValueId output : node.outputs)
@@ -350,8 +349,7 @@ void Facts::find_layouts(const Graph& graph) {
         }
     }
     // Forwards: from the producers to their results.
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const Node& node = graph.node(NodeId{i});
+    for (const Node& node : graph.nodes()) {
         for (std::size_t k = 0; k < node.outputs.size(); ++k) {
             const Layout made = graph.def(node).result(k);
             layouts_[index(node.outputs[k])] = made == Layout::same ? layout(node.inputs.at(0)) : made;

@@ -303,8 +303,8 @@ void add_adding_op(Rewriter& rewriter, const Graph& graph, const AddingOp& addin
 
 Graph move_activations_to_sender(const Graph& graph) {
     std::map<StageId, std::int32_t> nodes_of_stage;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        ++nodes_of_stage[graph.node(NodeId{i}).stage];
+    for (const Node& node : graph.nodes())
+        ++nodes_of_stage[node.stage];
     Rewriter rewriter(graph);
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const StageId sender = sender_of(graph, NodeId{i}, nodes_of_stage);

@@ -421,8 +421,7 @@ constexpr double kRise = 1.1;             // of the loss that trained weights be
 
 /// The decay of the moving averages of statistics that a training graph updates; empty if it has none.
 std::optional<double> statistics_decay(const graph::Graph& graph) {
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.kind == graph::OpKind::moving_average_update) return node.as<graph::MovingAverageAttrs>().decay;
     }
     return std::nullopt;

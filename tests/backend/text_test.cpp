@@ -158,8 +158,7 @@ TEST(TextNetwork, ASharedTableHasOneGradientOfBothItsReaders) {
     const Graph fused = graph::fuse_gradient_sums(TextNet({}).graph);
     int additions = 0;
     int adding = 0;
-    for (std::int32_t i = 0; i < fused.node_count(); ++i) {
-        const graph::Node& node = fused.node(graph::NodeId{i});
+    for (const graph::Node& node : fused.nodes()) {
         const bool of_table =
             !node.outputs.empty() && fused.desc(node.outputs[0]).shape == Shape{kVocabulary, kFeatures};
         additions += node.kind == OpKind::add && of_table ? 1 : 0;

@@ -35,8 +35,8 @@ std::size_t operations_of_update(const ReplicaNet& net) {
     request.fields = source.fields();
     const ipu::Slots slots(toy.graph, device, request);
     std::size_t averages = 0;
-    for (std::int32_t i = 0; i < toy.graph.node_count(); ++i)
-        averages += toy.graph.node(graph::NodeId{i}).kind == OpKind::moving_average_update ? 1 : 0;
+    for (const graph::Node& node : toy.graph.nodes())
+        averages += node.kind == OpKind::moving_average_update ? 1 : 0;
     return operations(slots.update()) - averages;
 }
 

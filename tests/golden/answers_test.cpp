@@ -52,8 +52,7 @@ graph::Graph loss_of_logits(std::int64_t batch, std::int64_t length) {
     std::map<ValueId, ValueId> copies;
     const std::string positions(nn::kAnswerPositions);
     copies[*whole.find(positions)] = part.add_input(positions, whole.desc(*whole.find(positions)));
-    for (std::int32_t i = 0; i < whole.node_count(); ++i) {
-        const graph::Node& node = whole.node({i});
+    for (const graph::Node& node : whole.nodes()) {
         if (node.name == std::string(nn::kAnswersScope) + "/logits") {
             copies[node.outputs[0]] = part.add_input("logits", whole.desc(node.outputs[0]));
         } else if (std::ranges::all_of(node.inputs, [&](ValueId id) { return copies.contains(id); })) {

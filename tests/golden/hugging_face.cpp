@@ -102,8 +102,7 @@ graph::Graph network(const nn::BertSettings& model, const json& golden, const ba
                               .length = static_cast<std::int64_t>(ids.at(0).size()),
                               .predictions = predictions};
     graph::Graph graph = nn::build_bert_evaluation({.model = model, .numerics = {}, .input = input}, ops::op_table());
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.name == "cls/predictions/logits") graph.mark_output("word_logits", node.outputs[0]);
         if (node.name == "cls/seq_relationship/logits") graph.mark_output("sentence_logits", node.outputs[0]);
     }

@@ -119,8 +119,7 @@ TEST(Autodiff, RecomputesWhatIsNotKept) {
     const std::map<std::string, std::vector<double>> given = {{"x", kX}, {"w", kW}};
     EXPECT_EQ(evaluate(s.graph, given, few.of.at(s.w)), evaluate(kept.graph, given, all.of.at(kept.w)));
     int recomputed = 0;
-    for (std::int32_t i = 0; i < s.graph.node_count(); ++i) {
-        const graph::Node& node = s.graph.node(NodeId{i});
+    for (const graph::Node& node : s.graph.nodes()) {
         if (!node.recomputed) continue;
         ++recomputed;
         EXPECT_EQ(node.name, "product");
@@ -133,8 +132,8 @@ TEST(Autodiff, RecomputesWhatIsNotKept) {
 TEST(Autodiff, KeepsWhatAStageSendsToAnother) {
     Square s({1});
     EXPECT_EQ(s.differentiate(3, {s.loss}).stashed, (std::set<ValueId>{s.x, s.product}));
-    for (std::int32_t i = 0; i < s.graph.node_count(); ++i)
-        EXPECT_FALSE(s.graph.node(NodeId{i}).recomputed) << s.graph.node(NodeId{i}).name;
+    for (const graph::Node& node : s.graph.nodes())
+        EXPECT_FALSE(node.recomputed) << node.name;
 }
 
 TEST(Autodiff, RecomputesOnlyBackToTheKeptValues) {

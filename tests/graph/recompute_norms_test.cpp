@@ -56,8 +56,8 @@ struct ConvNet : ToyGraph {
 
 std::vector<std::string> names_recomputed(const Graph& graph) {
     std::vector<std::string> names;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node(NodeId{i}).recomputed) names.push_back(graph.node(NodeId{i}).name);
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.recomputed) names.push_back(node.name);
     }
     return names;
 }

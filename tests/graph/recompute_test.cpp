@@ -70,8 +70,8 @@ int most_alive_with(Chain chain, const std::vector<ValueId>& points) {
 /// Returns the number of forward values that backward computes again.
 int recomputed(const Graph& graph) {
     int count = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        count += graph.node(NodeId{i}).recomputed ? 1 : 0;
+    for (const graph::Node& node : graph.nodes())
+        count += node.recomputed ? 1 : 0;
     return count;
 }
 

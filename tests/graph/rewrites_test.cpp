@@ -27,8 +27,8 @@ const TensorDesc kChannelVector{DType::f32, {8}};
 std::vector<std::string> node_names(const Graph& graph) {
     std::vector<std::string> names;
     names.reserve(static_cast<std::size_t>(graph.node_count()));
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        names.push_back(graph.node(NodeId{i}).name);
+    for (const graph::Node& node : graph.nodes())
+        names.push_back(node.name);
     return names;
 }
 

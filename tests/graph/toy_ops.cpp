@@ -166,8 +166,7 @@ std::vector<double> evaluate(const graph::Graph& graph, const std::map<std::stri
         if (const auto it = given.find(value.name); it != given.end()) values.back().values = it->second;
     }
     const auto slot = [&](ValueId id) -> RefTensor& { return values.at(static_cast<std::size_t>(id.index)); };
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.phase == graph::Phase::update) continue;
         std::vector<const RefTensor*> inputs;
         std::vector<RefTensor> outputs;

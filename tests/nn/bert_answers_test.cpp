@@ -106,8 +106,7 @@ TEST(BertAnswers, StagesBeginAtTheSplits) {
     const Graph graph = training(how);
     graph.verify();
     std::int64_t nodes_of_head = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         const bool of_head = node.name.starts_with(bert_scopes("loc0")[0] + "/");
         nodes_of_head += of_head ? 1 : 0;
         const std::int32_t before = node.name.starts_with(bert_scopes("hid1")[0] + "/") ? 1 : 0;

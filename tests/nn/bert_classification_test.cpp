@@ -129,8 +129,7 @@ TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
     how.head_dropout = 0.5;
     const auto dropped = [](const Graph& graph) {
         std::map<std::string, double> shares;
-        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            const graph::Node& node = graph.node({i});
+        for (const graph::Node& node : graph.nodes()) {
             if (node.kind == OpKind::random_scale) shares[node.name] = node.as<graph::RandomScaleAttrs>().keep;
         }
         return shares;
@@ -147,8 +146,8 @@ TEST(BertClassification, StagesBeginAtTheSplits) {
     how.splits = {"hid1", "glu0"};
     const Graph graph = training(how);
     std::map<std::string, std::int32_t> stages;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        stages[graph.node({i}).name] = graph.node({i}).stage.index;
+    for (const graph::Node& node : graph.nodes())
+        stages[node.name] = node.stage.index;
     EXPECT_EQ(stages["bert/encoder/layer_0/output/LayerNorm"], 0);
     EXPECT_EQ(stages["bert/encoder/layer_1/output/LayerNorm"], 1);
     EXPECT_EQ(stages["bert/pooler/dense"], 2);

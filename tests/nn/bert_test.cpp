@@ -65,8 +65,8 @@ std::int64_t count_of(const graph::Graph& graph, std::string_view part) {
 
 std::int64_t nodes_of(const graph::Graph& graph, OpKind kind) {
     std::int64_t count = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        count += graph.node({i}).kind == kind ? 1 : 0;
+    for (const graph::Node& node : graph.nodes())
+        count += node.kind == kind ? 1 : 0;
     return count;
 }
 
@@ -266,8 +266,7 @@ TEST(Bert, BothLayoutsReadTheirInputs) {
 TEST(Bert, DropoutIsForTrainingOnly) {
     const auto kept = [](const graph::Graph& graph) {
         std::multiset<double> shares;
-        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            const graph::Node& node = graph.node({i});
+        for (const graph::Node& node : graph.nodes()) {
             if (node.kind == OpKind::attention) shares.insert(node.as<graph::AttentionAttrs>().keep);
             if (node.kind == OpKind::layer_norm) shares.insert(node.as<graph::LayerNormAttrs>().keep);
             if (node.kind == OpKind::random_scale) shares.insert(node.as<graph::RandomScaleAttrs>().keep);
@@ -288,8 +287,8 @@ TEST(Bert, StagesBeginAtTheSplits) {
     split.splits = {"hid0", "mlm0"};
     graph::Graph graph = training(split);
     std::map<std::string, std::int32_t> stages;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        stages[graph.node({i}).name] = graph.node({i}).stage.index;
+    for (const graph::Node& node : graph.nodes())
+        stages[node.name] = node.stage.index;
     EXPECT_EQ(stages["bert/embeddings/words"], 0);
     EXPECT_EQ(stages["bert/encoder/mask"], 0);
     EXPECT_EQ(stages["bert/encoder/layer_0/attention/self/query"], 1);
@@ -336,8 +335,8 @@ TEST(Bert, OnlyResultsOfGeluAreCheapToComputeAgain) {
     objective.recompute_points = graph::all_but_cheap_values(graph, objective);
     graph::build_backward(graph, objective);
     std::vector<std::string> again;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node({i}).recomputed) again.push_back(graph.node({i}).name);
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.recomputed) again.push_back(node.name);
     }
     EXPECT_THAT(again, UnorderedElementsAre("bert/encoder/layer_0/intermediate/gelu",
                                             "bert/encoder/layer_1/intermediate/gelu"));
@@ -348,9 +347,9 @@ TEST(Bert, Precisions) {
     how.numerics.compute = DType::bf16;
     const graph::Graph graph = training(how);
     EXPECT_EQ(graph.desc(*graph.find("bert/embeddings/word_embeddings")).dtype, DType::f32);
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node({i}).kind != OpKind::dense) continue;
-        EXPECT_EQ(graph.desc(graph.node({i}).outputs[0]).dtype, DType::bf16);
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.kind != OpKind::dense) continue;
+        EXPECT_EQ(graph.desc(node.outputs[0]).dtype, DType::bf16);
     }
     how.numerics.parameters = DType::bf16;
     EXPECT_EQ(nodes_of(training(how), OpKind::cast), 0);

@@ -190,8 +190,8 @@ TEST(EfficientnetNames, OfNodesAreDistinctAndBelowTheirFunction) {
     const Model model = build_training(request, ops::op_table());
     const std::vector<std::string> functions = split_point_names(request);
     std::set<std::string> distinct;
-    for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
-        const std::string& name = model.graph.node({i}).name;
+    for (const graph::Node& node : model.graph.nodes()) {
+        const std::string& name = node.name;
         distinct.insert(name);
         const bool below_one = std::any_of(functions.begin(), functions.end(), [&](const std::string& function) {
             return name.starts_with("all/" + function + "/");
@@ -202,8 +202,8 @@ TEST(EfficientnetNames, OfNodesAreDistinctAndBelowTheirFunction) {
 }
 
 const graph::Node& node_named(const Graph& graph, const std::string& name) {
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node({i}).name == name) return graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.name == name) return node;
     }
     throw Error(ErrorKind::internal, "no node " + name);
 }
@@ -247,15 +247,14 @@ TEST(EfficientnetBlocks, OfTheCifarSizeKeepTheResolutionLonger) {
 
 std::int64_t count(const Graph& graph, OpKind kind) {
     std::int64_t n = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        n += graph.node({i}).kind == kind ? 1 : 0;
+    for (const graph::Node& node : graph.nodes())
+        n += node.kind == kind ? 1 : 0;
     return n;
 }
 
 std::int64_t activations(const Graph& graph, graph::Activation activation) {
     std::int64_t n = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.kind == OpKind::activation) n += node.as<graph::ActivationAttrs>().activation == activation ? 1 : 0;
     }
     return n;
@@ -304,8 +303,7 @@ TEST(EfficientnetDrops, FollowDepthAndStandInTrainingOnly) {
     EXPECT_DOUBLE_EQ(drop("all/Top/dropout").keep, 0.8);
     EXPECT_FALSE(drop("all/Top/dropout").per_sample);
     std::set<std::uint64_t> sites;
-    for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
-        const graph::Node& node = model.graph.node({i});
+    for (const graph::Node& node : model.graph.nodes()) {
         if (node.kind == OpKind::random_scale) sites.insert(node.as<graph::RandomScaleAttrs>().site);
     }
     EXPECT_EQ(sites.size(), 10U);

@@ -75,8 +75,8 @@ EightBitPlan plan_of(const Graph& graph) {
 
 std::map<OpKind, int> kinds(const Graph& graph) {
     std::map<OpKind, int> counts;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        ++counts[graph.node({i}).kind];
+    for (const graph::Node& node : graph.nodes())
+        ++counts[node.kind];
     return counts;
 }
 

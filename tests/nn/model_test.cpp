@@ -29,8 +29,8 @@ NumericsSettings numerics(DType compute, DType parameters) {
 }
 
 const graph::Node& node_named(const Graph& graph, const std::string& name) {
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node({i}).name == name) return graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.name == name) return node;
     }
     throw Error(ErrorKind::internal, "no node " + name);
 }

@@ -173,8 +173,8 @@ TEST(ResnetFlops, AreThoseOfThePublishedNets) {
 
 std::int64_t count(const Graph& graph, OpKind kind) {
     std::int64_t n = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        n += graph.node({i}).kind == kind ? 1 : 0;
+    for (const graph::Node& node : graph.nodes())
+        n += node.kind == kind ? 1 : 0;
     return n;
 }
 
@@ -197,8 +197,8 @@ TEST(ResnetGraph, IsUnfusedAndNamedByScope) {
     EXPECT_EQ(count(model.graph, OpKind::batch_norm), 53);
     std::vector<std::string> nodes;
     std::set<std::string> distinct;
-    for (std::int32_t i = 0; i < model.graph.node_count(); ++i) {
-        nodes.push_back(model.graph.node({i}).name);
+    for (const graph::Node& node : model.graph.nodes()) {
+        nodes.push_back(node.name);
         distinct.insert(nodes.back());
     }
     EXPECT_EQ(distinct.size(), nodes.size());

@@ -105,8 +105,8 @@ TEST(ResnextEvaluation, FoldsEveryBatchNorm) {
     const Model evaluation = build_evaluation(resnext_request(kLarge, "50"), ops::op_table());
     evaluation.graph.verify();
     const Graph folded = graph::fold_inference_norms(graph::fuse_norm_activation(evaluation.graph));
-    for (std::int32_t i = 0; i < folded.node_count(); ++i)
-        EXPECT_NE(folded.node({i}).kind, graph::OpKind::batch_norm_inference) << folded.node({i}).name;
+    for (const graph::Node& node : folded.nodes())
+        EXPECT_NE(node.kind, graph::OpKind::batch_norm_inference) << node.name;
 }
 
 TEST(ResnextRequest, RefusesEmptyGroupsAndTwoConvSizes) {

@@ -19,8 +19,8 @@ TEST(OpCases, CoverEveryOp) {
         EXPECT_TRUE(names.insert(op_case.name).second) << op_case.name << " is listed twice";
         const CaseGraph case_graph = build_case(op_case, has_gradient(op_case));
         case_graph.graph.verify();
-        for (std::int32_t i = 0; i < case_graph.graph.node_count(); ++i)
-            covered.insert(case_graph.graph.node(graph::NodeId{i}).kind);
+        for (const graph::Node& node : case_graph.graph.nodes())
+            covered.insert(node.kind);
     }
     for (const graph::OpDef& def : ops::op_table())
         EXPECT_TRUE(covered.contains(def.kind)) << def.name;

@@ -45,8 +45,7 @@ struct SmallModel : test::ToyGraph {
 
     std::vector<const graph::Node*> updates() const {
         std::vector<const graph::Node*> result;
-        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            const graph::Node& node = graph.node({i});
+        for (const graph::Node& node : graph.nodes()) {
             if (node.phase == graph::Phase::update) result.push_back(&node);
         }
         return result;
@@ -158,8 +157,7 @@ TEST(AppendUpdate, LowerLayersHaveLowerRates) {
         settings.layer_decay = 0.5;
         append_update(toy.graph, gradients, settings);
         std::vector<double> found;
-        for (std::int32_t i = 0; i < toy.graph.node_count(); ++i) {
-            const graph::Node& node = toy.graph.node({i});
+        for (const graph::Node& node : toy.graph.nodes()) {
             if (node.kind == OpKind::update) found.push_back(node.as<graph::UpdateAttrs>().learning_rate_scale);
         }
         return found;
@@ -307,8 +305,8 @@ struct ProxyModel : test::ToyGraph {
             settings);
         graph.verify();
         std::vector<graph::Node> nodes;
-        for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-            if (graph.node({i}).phase == graph::Phase::update) nodes.push_back(graph.node({i}));
+        for (const graph::Node& node : graph.nodes()) {
+            if (node.phase == graph::Phase::update) nodes.push_back(node);
         }
         return nodes;
     }

@@ -81,8 +81,7 @@ void expect_functions_are_the_stages(const std::string& line) {
     const plan::FunctionNames names(row.functions(arguments.settings), row.scopes);
     const graph::Facts known(graph);
     std::int64_t checked = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.phase == graph::Phase::update || known.follows_weights(node.outputs.front())) continue;
         const auto function = names.of(node.name);
         ASSERT_TRUE(function.has_value()) << node.name;

@@ -327,8 +327,8 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
     const auto count = [&](const std::string& options) {
         const graph::Graph graph = training_graph(settings(options), *cpu, images);
         int updates = 0;
-        for (std::int32_t i = 0; i < graph.node_count(); ++i)
-            updates += graph.node({i}).kind == graph::OpKind::update ? 1 : 0;
+        for (const graph::Node& node : graph.nodes())
+            updates += node.kind == graph::OpKind::update ? 1 : 0;
         return updates;
     };
     EXPECT_EQ(count("--variable-filter fc1"), 2);

@@ -22,8 +22,8 @@ const std::vector<std::string> kThreeStages = {"stage1/unit1/relu", "fc1"};
 
 std::int64_t count_nodes(const graph::Graph& graph, graph::Phase phase) {
     std::int64_t count = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i)
-        count += graph.node(graph::NodeId{i}).phase == phase ? 1 : 0;
+    for (const graph::Node& node : graph.nodes())
+        count += node.phase == phase ? 1 : 0;
     return count;
 }
 

@@ -78,8 +78,7 @@ private:
 void describe(const graph::Graph& graph, Trained& result) {
     std::set<int> forward;
     std::set<int> backward;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.phase == graph::Phase::update) continue;
         (node.phase == graph::Phase::forward ? forward : backward).insert(node.stage.index);
         result.recomputed += node.recomputed ? 1 : 0;

@@ -117,6 +117,7 @@ public:
     const Node& node(NodeId id) const { return nodes_[check(id)]; }
     const Value& value(ValueId id) const { return values_[check(id)]; }
     const TensorDesc& desc(ValueId id) const { return value(id).desc; }
+    const std::vector<Node>& nodes() const { return nodes_; }  // in order
     std::int32_t node_count() const { return static_cast<std::int32_t>(nodes_.size()); }
     std::int32_t value_count() const { return static_cast<std::int32_t>(values_.size()); }
     const std::vector<Output>& outputs() const { return outputs_; }

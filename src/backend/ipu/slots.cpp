@@ -323,8 +323,7 @@ bool Slots::follows_weights(const Node& node) const {
 }
 
 void Slots::lower_prepare() {
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& node = graph_.node(NodeId{i});
+    for (const Node& node : graph_.nodes()) {
         if (!follows_weights(node)) continue;
         Slot& maker = slot_of(node);
         lower(node, maker, maker.values, prepare_);

@@ -198,8 +198,7 @@ void RefExecutable::find_crossing() {
 /// Finds the inputs and forward values that the backward nodes of each stage read.
 void RefExecutable::find_stash(std::int32_t stages) {
     std::set<std::pair<std::int32_t, ValueId>> stashed;
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const Node& node = graph_.node(NodeId{i});
+    for (const Node& node : graph_.nodes()) {
         if (node.phase != Phase::backward) continue;
         for (const ValueId input : node.inputs) {
             const Value& value = graph_.value(input);

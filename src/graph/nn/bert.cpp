@@ -196,8 +196,7 @@ Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& op
 
 std::optional<BertFacts> bert_facts(const graph::Graph& graph) {
     BertFacts facts;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(graph::NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.kind == OpKind::attention) facts.heads = node.as<graph::AttentionAttrs>().heads;
         if (node.kind == OpKind::layer_norm) facts.norm_epsilon = node.as<graph::LayerNormAttrs>().epsilon;
         if (node.kind != OpKind::activation && node.kind != OpKind::quantise_rows) continue;

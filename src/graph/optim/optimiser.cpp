@@ -353,8 +353,7 @@ void append_update(Graph& graph, const graph::Gradients& computed, const UpdateS
 
 std::vector<Master> masters(const Graph& graph) {
     std::vector<Master> result;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.kind == OpKind::round_copy) result.push_back({node.inputs[0], node.inputs[1]});
     }
     return result;

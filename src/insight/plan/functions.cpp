@@ -61,8 +61,7 @@ namespace {
 std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const FunctionNames& names) {
     FunctionWalk walk(names);
     std::vector<std::size_t> functions;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         functions.push_back(node.phase == Phase::update ? 0 : walk.next(node.name, node.phase));
     }
     return functions;
@@ -197,8 +196,7 @@ std::vector<SummedValue> summed_values(const graph::Graph& graph, const Function
     const graph::Facts facts(graph);
     FunctionWalk walk(names);
     std::vector<SummedValue> values;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node({i});
+    for (const graph::Node& node : graph.nodes()) {
         if (node.phase == Phase::update) continue;
         const std::size_t function = walk.next(node.name, node.phase);
         for (const ValueId result : node.outputs) {

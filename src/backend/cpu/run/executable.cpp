@@ -49,8 +49,8 @@ std::optional<WorkingThreads> working_threads(int all) {
 }
 
 bool has_convolutions(const graph::Graph& graph) {
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        if (graph.node(graph::NodeId{i}).kind == graph::OpKind::conv2d) return true;
+    for (const graph::Node& node : graph.nodes()) {
+        if (node.kind == graph::OpKind::conv2d) return true;
     }
     return false;
 }
@@ -131,8 +131,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
 void CpuExecutable::share_norms(comm::Communicator& communicator, std::int64_t ranks) {
     CNNTRAIN_CHECK(plan_.lanes == 1, "ranks that share statistics have one lane each");
     norms_.emplace(communicator, static_cast<std::int32_t>(ranks));
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        const graph::Node& node = graph_.node(graph::NodeId{i});
+    for (const graph::Node& node : graph_.nodes()) {
         if (node.kind == graph::OpKind::batch_norm) norms_->reserve(graph_.desc(node.outputs[1]).elements());
     }
 }

@@ -109,8 +109,8 @@ std::size_t last_cache_bytes() {
 }
 
 bool has_16_bit_activations(const graph::Graph& graph) {
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        for (const ValueId result : graph.node(NodeId{i}).outputs) {
+    for (const graph::Node& node : graph.nodes()) {
+        for (const ValueId result : node.outputs) {
             const DType type = graph.desc(result).dtype;
             if (!graph.is_variable(result) && (type == DType::bf16 || type == DType::f16)) return true;
         }
@@ -125,8 +125,8 @@ bool has_small_weights(const graph::Graph& graph, std::int64_t samples, std::int
     for (const ValueId variable : graph.variables())
         weights += graph.desc(variable).bytes();
     std::size_t activations = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        for (const ValueId result : graph.node(NodeId{i}).outputs)
+    for (const graph::Node& node : graph.nodes()) {
+        for (const ValueId result : node.outputs)
             activations += graph.desc(result).bytes();
     }
     return activations / static_cast<std::size_t>(samples) * static_cast<std::size_t>(part) > 2 * weights;
@@ -148,8 +148,7 @@ std::int64_t chosen_samples(const backend::CompileRequest& request, std::int64_t
 
 std::size_t bytes_of_sample(const graph::Graph& graph, std::int64_t samples) {
     std::size_t largest = 0;
-    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
-        const graph::Node& node = graph.node(NodeId{i});
+    for (const graph::Node& node : graph.nodes()) {
         std::size_t bytes = 0;
         for (const ValueId result : node.outputs)
             bytes += graph.desc(result).bytes();
