@@ -94,7 +94,7 @@ void build_everything(Bench& bench) {
     const auto in = g.addHostToDeviceFIFO("in", HALF, 2 * 16 * 36);
     const auto out = g.addDeviceToHostFIFO("out", FLOAT, 1);
     const auto buffer = g.addRemoteBuffer("buffer", HALF, 2 * 16 * 36, 2);
-    poplin::ConvParams params(HALF, 2, {6, 6}, {3, 3}, 16, 24, 1);
+    poplin::ConvParams params(HALF, HALF, 2, {6, 6}, {3, 3}, 16, 24, 1);
     params.outputTransform.stride = {2, 2};
     const poplar::OptionFlags half{{"partialsType", "half"}};
     const Tensor x = poplin::createInput(g, params, "x");
@@ -112,7 +112,7 @@ void build_everything(Bench& bench) {
     const Tensor pooled = popnn::pooling::pool(g, pool, y, p);
     const Tensor grads = popnn::pooling::poolInputGradient(g, pool, y, pooled, pooled, false, p);
     const Tensor back = popnn::bn::batchNormGradients(g, whitened, grads, inverse, gamma, p);
-    poplin::convolutionWeightUpdate(g, back, w, x, params, -0.01f, p, {}, half);
+    popops::scaledAddTo(g, w, poplin::calculateWeightDeltas(g, back, x, params, p, {}, half), -0.01f, p);
     poplin::convolution(g, back, w, poplin::getGradientParams(params), true, p, {}, half);
     const Tensor rows = pooled.reshape({2, 24});
     const Tensor product = poplin::matMul(g, rows.transpose(), rows, p, FLOAT, {}, half);

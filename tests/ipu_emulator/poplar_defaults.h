@@ -7,34 +7,14 @@ namespace poplar_signatures {
 
 inline void poplin_defaults(Graph& graph, Sequence& prog, Tensor& t, const poplin::ConvParams& params) {
     const std::vector<std::size_t> shape{2, 3};
-    const poplin::ConvPlanParams plan(nullptr, params, nullptr);
-    poplin::PlanningCache cache;
     poplin::createWeights(graph, params);
     poplin::createInput(graph, params);
-    poplin::createConvOutput(graph, params);
-    poplin::createBiases(graph, t);
     poplin::convolution(graph, t, t, params, false, prog);
     poplin::calculateWeightDeltas(graph, t, t, params, prog);
-    poplin::convolutionWeightUpdate(graph, t, t, t, params, t, prog);
-    poplin::convolutionWeightUpdate(graph, t, t, t, params, 1.0f, prog);
     poplin::getGradientParams(params);
-    poplin::preplan({plan}, {}, cache);
     poplin::matMul(graph, t, t, prog, FLOAT);
-    poplin::matMul(graph, t, t, prog);
     poplin::matMulGrouped(graph, t, t, prog, FLOAT);
-    poplin::matMulAcc(graph, t, 1.0f, t, t, prog);
-    poplin::matMulAcc(graph, t, t, t, t, prog);
-    poplin::matMulGroupedAcc(graph, t, 1.0f, t, t, prog);
-    poplin::matMulGroupedAcc(graph, t, t, t, t, prog);
-    poplin::createMatMulInputLHS(graph, HALF, FLOAT, shape, shape, "");
-    poplin::createMatMulInputLHS(graph, HALF, shape, shape, "");
-    poplin::createMatMulInputRHS(graph, HALF, FLOAT, shape, shape, "");
     poplin::createMatMulInputRHS(graph, HALF, shape, shape, "");
-    poplin::createMatMulOutput(graph, HALF, FLOAT, shape, shape, "");
-    poplin::createMatMulOutput(graph, HALF, shape, shape, "");
-    poplin::createMatMulGroupedInputLHS(graph, HALF, FLOAT, shape, shape, "");
-    poplin::createMatMulGroupedInputRHS(graph, HALF, FLOAT, shape, shape, "");
-    poplin::createMatMulGroupedOutput(graph, HALF, FLOAT, shape, shape, "");
     poplin::createNormGamma(graph, t, HALF);
     poplin::createNormGamma(graph, t);
     poplin::createNormBeta(graph, t, HALF);

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -20,7 +19,6 @@
 #include <poplar/Program.hpp>
 #include <poplar/RandomSeed.hpp>
 #include <poplar/exceptions.hpp>
-#include <poplin/ConvPreplan.hpp>
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>
@@ -72,42 +70,14 @@ using Shape = std::vector<std::size_t>;
 // poplin
 SIGNATURE(poplin::createWeights, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
 SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
-SIGNATURE(poplin::createConvOutput, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
-SIGNATURE(poplin::createBiases, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::convolution,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool, Sequence&, PLANNED));
 SIGNATURE(poplin::calculateWeightDeltas,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, Sequence&, PLANNED));
-SIGNATURE(poplin::convolutionWeightUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,
-                                                    poplin::ConvParams, const Tensor&, Sequence&, PLANNED));
-SIGNATURE(poplin::convolutionWeightUpdate,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, float, Sequence&, PLANNED));
 SIGNATURE(poplin::getGradientParams, poplin::ConvParams (*)(const poplin::ConvParams&));
-SIGNATURE(poplin::preplan, void (*)(const std::set<poplin::ConvPlanParams>&, const std::set<poplin::MatMulPlanParams>&,
-                                    poplin::PlanningCache&));
 SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
-SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, PLANNED));
 SIGNATURE(poplin::matMulGrouped, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
-SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&, PLANNED));
-SIGNATURE(poplin::matMulAcc,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, PLANNED));
-SIGNATURE(poplin::matMulGroupedAcc,
-          void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&, PLANNED));
-SIGNATURE(poplin::matMulGroupedAcc,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, PLANNED));
-#define MATRIX_SIGNATURE(NAME) \
-    SIGNATURE(poplin::NAME, Tensor (*)(Graph&, const Type&, const Type&, const Shape&, const Shape&, PLANNED));
-#define MATRIX_SIGNATURES(NAME) \
-    MATRIX_SIGNATURE(NAME)      \
-    SIGNATURE(poplin::NAME, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, PLANNED));
-MATRIX_SIGNATURES(createMatMulInputLHS)
-MATRIX_SIGNATURES(createMatMulInputRHS)
-MATRIX_SIGNATURES(createMatMulOutput)
-MATRIX_SIGNATURE(createMatMulGroupedInputLHS)
-MATRIX_SIGNATURE(createMatMulGroupedInputRHS)
-MATRIX_SIGNATURE(createMatMulGroupedOutput)
-#undef MATRIX_SIGNATURES
-#undef MATRIX_SIGNATURE
+SIGNATURE(poplin::createMatMulInputRHS, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, PLANNED));
 SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
 SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));

@@ -2,11 +2,11 @@
 
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/exceptions.hpp>
-#include <poplin/ConvPreplan.hpp>
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>
 #include <popops/ElementWise.hpp>
+#include <popops/ScaledAdd.hpp>
 #include <poputil/exceptions.hpp>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
 }
 
 ConvParams params_of(const ConvCase& c, poplar::Type type) {
-    ConvParams params(type, c.batch, c.field, c.kernel, c.in, c.out, c.groups);
+    ConvParams params(type, type, c.batch, c.field, c.kernel, c.in, c.out, c.groups);
     params.inputTransform.paddingLower = c.lower;
     params.inputTransform.paddingUpper = c.upper;
     params.inputTransform.dilation = c.dilation;
@@ -220,14 +220,10 @@ TEST_P(Convolution, GradientsEqualFiniteDifferences) {
         flipped = flipped.reverse(dim);
     bench.watch("again", poplin::convolution(bench.graph, deltas, flipped, gradient, false, bench.prog));
     bench.watch("weights", poplin::calculateWeightDeltas(bench.graph, deltas, in, params, bench.prog));
-    poplin::convolutionWeightUpdate(bench.graph, deltas, weights, in, params, -0.5f, bench.prog);
-    bench.watch("updated", weights);
     bench.run();
     expect_gradient([&](const Values& v) { return forward(c, v, w); }, x, direction, bench.values("in"));
     expect_gradient([&](const Values& v) { return forward(c, x, v); }, w, direction, bench.values("weights"));
     EXPECT_EQ(bench.values("in"), bench.values("again"));
-    for (std::size_t i = 0; i < w.size(); ++i)
-        ASSERT_NEAR(bench.values("updated")[i], w[i] - 0.5f * bench.values("weights")[i], 1e-5);
 }
 
 TEST(Convolution, StochasticPartialsAreUnbiasedAndDoNotDependOnThreads) {
@@ -268,7 +264,7 @@ TEST(Convolution, PlainCodeGivesTheSameBits) {
 
 TEST(Convolution, OperandsThatDoNotFitAndUnknownOptions) {
     Bench bench;
-    const ConvParams params(FLOAT, 1, {4, 4}, {3, 3}, 2, 3, 1);
+    const ConvParams params(FLOAT, FLOAT, 1, {4, 4}, {3, 3}, 2, 3, 1);
     const Tensor in = poplin::createInput(bench.graph, params, "in");
     const Tensor weights = poplin::createWeights(bench.graph, params, "w");
     auto& g = bench.graph;
@@ -277,14 +273,14 @@ TEST(Convolution, OperandsThatDoNotFitAndUnknownOptions) {
     EXPECT_THROW(poplin::convolution(g, in, weights, params, false, bench.prog, {}, {{"partials", "half"}}),
                  poplar::invalid_option);
     EXPECT_THROW(poplin::createWeights(g, params, {}, {{"partialsType", "int"}}), poplar::invalid_option);
-    EXPECT_THROW(ConvParams(FLOAT, 1, {2, 2}, {3, 3}, 1, 1, 1).getOutputFieldShape(), poputil::poplibs_error);
+    EXPECT_THROW(ConvParams(FLOAT, FLOAT, 1, {2, 2}, {3, 3}, 1, 1, 1).getOutputFieldShape(), poputil::poplibs_error);
     const Tensor halves = bench.variable(HALF, in.shape());
     EXPECT_THROW(poplin::convolution(g, halves, weights, params, false, bench.prog), poputil::poplibs_error);
 }
 
-TEST(Convolution, BiasesAndTheirPlanningCache) {
+TEST(Convolution, PlansAreRememberedOnceAndBiasesAreAdded) {
     Bench bench;
-    const ConvParams params(FLOAT, 1, {2, 2}, {1, 1}, 1, 2, 1);
+    const ConvParams params(FLOAT, FLOAT, 1, {2, 2}, {1, 1}, 1, 2, 1);
     poplin::PlanningCache cache;
     const Tensor in = poplin::createInput(bench.graph, params, "in", {}, &cache);
     const Tensor weights = poplin::createWeights(bench.graph, params, "w", {}, &cache);
@@ -293,56 +289,12 @@ TEST(Convolution, BiasesAndTheirPlanningCache) {
     const Tensor out = poplin::convolution(bench.graph, in, weights, params, false, bench.prog, {}, {}, &cache);
     EXPECT_EQ(cache.size(), 1u);
     const poplar::OptionFlags options{{"partialsType", "half"}};
-    const poplar::Target target = bench.graph.getTarget();
-    poplin::preplan({{&target, params, &options}}, {{&target, {FLOAT, FLOAT, {2, 3}, {3, 4}}, &options}}, cache);
+    poplin::createWeights(bench.graph, params, "other", options, &cache);
+    poplin::createMatMulInputRHS(bench.graph, FLOAT, {2, 3}, {3, 4}, "matrix", options, &cache);
     EXPECT_EQ(cache.size(), 3u);
-    const Tensor biases = poplin::createBiases(bench.graph, out, "b");
-    bench.graph.setInitialValue(biases, poplar::ArrayRef<float>(Values{10, 20}));
+    const Tensor biases = bench.input(FLOAT, {2}, {10, 20});
     popops::addInPlace(bench.graph, out, biases.expand({1, 1}), bench.prog);
     EXPECT_EQ(bench.result(out), (Values{12, 12, 12, 12, 23, 23, 23, 23}));
-}
-
-TEST(Convolution, CreatedOutputsFitResults) {
-    Bench bench;
-    const ConvParams params(HALF, FLOAT, 2, {5, 4}, {3, 3}, 3, 8, 2);
-    const Tensor out = poplin::createConvOutput(bench.graph, params, "out");
-    EXPECT_EQ(out.shape(), (Shape{2, 16, 3, 2}));
-    EXPECT_EQ(out.elementType(), FLOAT);
-    EXPECT_NO_THROW(bench.graph.getTileMapping(out));
-}
-
-TEST(Convolution, WeightUpdatesAreOfFloats) {
-    Bench bench;
-    const ConvParams params(HALF, 1, {4, 4}, {3, 3}, 2, 3, 1);
-    const Tensor in = bench.variable(HALF, {1, 2, 4, 4});
-    const Tensor deltas = bench.variable(HALF, {1, 3, 2, 2});
-    EXPECT_THROW(poplin::convolutionWeightUpdate(bench.graph, deltas, bench.variable(INT, {1, 3, 2, 3, 3}), in, params,
-                                                 1.0f, bench.prog),
-                 poputil::poplibs_error);
-}
-
-TEST(MatMul, CreatedOutputsFitResults) {
-    Bench bench;
-    const Tensor out = poplin::createMatMulOutput(bench.graph, HALF, FLOAT, {2, 3}, {3, 4}, "out");
-    EXPECT_EQ(out.shape(), (Shape{2, 4}));
-    EXPECT_EQ(out.elementType(), FLOAT);
-    EXPECT_EQ(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {3, 4}, "out").elementType(), HALF);
-    EXPECT_EQ(poplin::createMatMulGroupedOutput(bench.graph, HALF, HALF, {5, 2, 3}, {5, 3, 4}, "out").shape(),
-              (Shape{5, 2, 4}));
-    EXPECT_THROW(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {2, 4}, "out"), poputil::poplibs_error);
-}
-
-TEST(MatMul, AccumulatesIntoItsOwnOperand) {
-    const Values values = random_values(64 * 64, 3);
-    Bench bench;
-    const Tensor c = bench.input(FLOAT, {64, 64}, values);
-    const Tensor expected = bench.input(FLOAT, {64, 64}, values);
-    const Tensor other = bench.input(FLOAT, {64, 64}, values);
-    poplin::matMulAcc(bench.graph, expected, 1.0f, other, other, bench.prog);
-    poplin::matMulAcc(bench.graph, c, 1.0f, c, other, bench.prog);
-    bench.watch("expected", expected);
-    const Values result = bench.result(c);
-    EXPECT_EQ(result, bench.values("expected"));
 }
 
 Values multiplied(const Values& a, const Values& b, std::size_t m, std::size_t k, std::size_t n, bool half_partials) {
@@ -365,9 +317,8 @@ TEST(MatMul, HalfPartialsEqualAnExplicitLoopBitForBit) {
         const Values b = as_halves(random_values(k * n, 2, -2, 2));
         for (const bool half : {false, true}) {
             Bench bench;
-            const Tensor left = poplin::createMatMulInputLHS(bench.graph, HALF, {m, k}, {k, n}, "a");
+            const Tensor left = bench.input(HALF, {m, k}, a);
             const Tensor right = poplin::createMatMulInputRHS(bench.graph, HALF, {m, k}, {k, n}, "b");
-            bench.graph.setInitialValue(left, poplar::ArrayRef<float>(a));
             bench.graph.setInitialValue(right, poplar::ArrayRef<float>(b));
             const poplar::OptionFlags options{{"partialsType", half ? "half" : "float"}};
             const Tensor c = poplin::matMul(bench.graph, left, right, bench.prog, FLOAT, {}, options);
@@ -388,8 +339,10 @@ TEST(MatMul, GroupsTransposedViewsAndAccumulation) {
         poplin::matMulGrouped(bench.graph, right.dimShuffle({0, 2, 1}), left.dimShuffle({0, 2, 1}), bench.prog, FLOAT);
     bench.watch("transposed", transposed.dimShuffle({0, 2, 1}));
     const Tensor c = bench.input(FLOAT, {2, 5, 6}, Values(60, 1.0f));
-    poplin::matMulGroupedAcc(bench.graph, c, bench.input(FLOAT, {}, {2.0f}), left, right, bench.prog);
-    poplin::matMulAcc(bench.graph, c[0], -1.0f, left[0], right[0], bench.prog);
+    const Tensor both = poplin::matMulGrouped(bench.graph, left, right, bench.prog, FLOAT);
+    popops::scaledAddTo(bench.graph, c, both, 2.0f, bench.prog);
+    const Tensor one = poplin::matMul(bench.graph, left[0], right[0], bench.prog, FLOAT);
+    popops::scaledAddTo(bench.graph, c[0], one, -1.0f, bench.prog);
     bench.watch("c", c);
     bench.run();
     const Values first =
@@ -401,8 +354,8 @@ TEST(MatMul, GroupsTransposedViewsAndAccumulation) {
         EXPECT_NEAR(bench.values("c")[i], 1 + first[i], 1e-5);
         EXPECT_NEAR(bench.values("c")[30 + i], 1 + 2 * second[i], 1e-5);
     }
-    EXPECT_THROW(poplin::matMul(bench.graph, left[0], left[0], bench.prog), poputil::poplibs_error);
-    EXPECT_THROW(poplin::matMul(bench.graph, left[0], right[0], bench.prog, {}, {{"pass", "NONE"}}),
+    EXPECT_THROW(poplin::matMul(bench.graph, left[0], left[0], bench.prog, FLOAT), poputil::poplibs_error);
+    EXPECT_THROW(poplin::matMul(bench.graph, left[0], right[0], bench.prog, FLOAT, {}, {{"pass", "NONE"}}),
                  poplar::invalid_option);
 }
 

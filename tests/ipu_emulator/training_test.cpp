@@ -116,7 +116,7 @@ private:
     }
 
     ConvParams params(std::size_t field, std::size_t in, unsigned stride) const {
-        ConvParams p(setting_.type, samples_, {field, field}, {3, 3}, in, kChannels, 1);
+        ConvParams p(setting_.type, setting_.type, samples_, {field, field}, {3, 3}, in, kChannels, 1);
         p.inputTransform.paddingLower = p.inputTransform.paddingUpper = {1, 1};
         p.outputTransform.stride = {stride, stride};
         return p;
@@ -170,8 +170,9 @@ private:
         popops::addInPlace(graph, w.beta.gradient, beta, prog);
         const Tensor z = popnn::bn::distributedBatchNormGradients(graph, layer.whitened, g, layer.inverse,
                                                                   w.gamma.value, prog, reducer(), kMicroBatch);
-        poplin::convolutionWeightUpdate(graph, z, w.kernel.gradient, layer.in, w.params, 1.0f, prog, "update",
-                                        conv_options());
+        const Tensor kernel =
+            poplin::calculateWeightDeltas(graph, z, layer.in, w.params, prog, "update", conv_options());
+        popops::addInPlace(graph, w.kernel.gradient, kernel, prog);
         if (!wanted) return {};
         return poplin::convolution(graph, z, w.kernel.value, poplin::getGradientParams(w.params), true, prog, "back",
                                    conv_options());
@@ -194,7 +195,8 @@ private:
         popops::reduceWithOutput(graph, terms, loss_, {0, 1}, {popops::Operation::ADD, true}, prog);
         const Tensor delta =
             popops::map(graph, popops::expr::Cast((Exp(_1) - _2) * (1.0f / kBatch), setting_.type), {logs, hot}, prog);
-        poplin::matMulAcc(graph, classes.gradient, 1.0f, features.transpose(), delta, prog);
+        const Tensor product = poplin::matMul(graph, features.transpose(), delta, prog, setting_.type);
+        popops::addInPlace(graph, classes.gradient, product, prog);
         const Tensor back = poplin::matMul(graph, delta, classes.value.transpose(), prog, FLOAT);
         const Tensor spread = popops::map(graph, popops::expr::Cast(_1 * (1.0f / 16), setting_.type), {back}, prog)
                                   .reshape({samples_, kChannels, 1, 1})

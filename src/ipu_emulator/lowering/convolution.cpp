@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numeric>
 #include <poplin/ConvParams.hpp>
-#include <poplin/ConvPreplan.hpp>
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 
@@ -293,6 +292,13 @@ void forward_block(OpRun& run, const ConvShape& s, const PartialPolicy& policy, 
     run.write().store(first_element, rows * s.all_out(), result);
 }
 
+/// `count` zeros.
+float* zeroed(OpRun& run, std::size_t count) {
+    auto* values = run.scratch<float>(count);
+    std::fill_n(values, count, 0.0f);
+    return values;
+}
+
 void run_forward(OpRun& run, const ConvShape& s, const PartialPolicy& policy) {
     const float* input = load_all(run, run.read(0));
     const float* weights = pack_weights(run, s);
@@ -323,8 +329,7 @@ void point_at_positions(const ConvShape& s, const float* input, std::size_t ky, 
 
 /// Gradients of the weights of channels [first, first + count) at one kernel position of one group.
 void weight_block(OpRun& run, const ConvShape& s, const PartialPolicy& policy, const float* input,
-                  const float* gradients, const float* zeros, const ProductResult& how, std::size_t slot,
-                  std::size_t first, std::size_t count) {
+                  const float* gradients, const float* zeros, std::size_t slot, std::size_t first, std::size_t count) {
     LocalScratch local;
     const std::size_t group = slot / s.kernel();
     const std::size_t k = slot % s.kernel();
@@ -359,10 +364,10 @@ void weight_block(OpRun& run, const ConvShape& s, const PartialPolicy& policy, c
     float* result = local.take<float>(count * s.out);
     for (std::size_t r = 0; r < count; ++r)
         std::copy_n(sums + r * width, s.out, result + r * s.out);
-    store_product(run, how, first_element, count * s.out, result);
+    run.write().store(first_element, count * s.out, result);
 }
 
-void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& policy, const ProductResult& how) {
+void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& policy) {
     const float* gradients = pack_columns(run, {.from = load_all(run, run.read(0)),
                                                 .groups = s.groups,
                                                 .depth = s.positions(),
@@ -374,36 +379,9 @@ void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& po
     const std::size_t blocks = (s.in + kBlockChannels - 1) / kBlockChannels;
     run.parallel(s.groups * s.kernel() * blocks, [&](std::size_t task) {
         const std::size_t first = task % blocks * kBlockChannels;
-        weight_block(run, s, policy, input, gradients, zeros, how, task / blocks, first,
+        weight_block(run, s, policy, input, gradients, zeros, task / blocks, first,
                      std::min(kBlockChannels, s.in - first));
     });
-}
-
-HostOp weight_gradient(const Tensor& zDeltas, const Tensor& activations, const ConvParams& params,
-                       const poplar::OptionFlags& options, const std::string& name) {
-    const PartialPolicy policy = conv_policy(options, params.inputType);
-    check_operand(name, "gradients", zDeltas, activation_shape(params, true), params.inputType);
-    check_operand(name, "activations", activations, activation_shape(params, false), params.inputType);
-    return {.name = name, .reads = {channels_last(zDeltas), channels_last(activations)}, .draws = draws_of(policy)};
-}
-
-void add_update(const Tensor& zDeltas, const Tensor& weights, const Tensor& activations, const ConvParams& params,
-                const std::vector<Tensor>& scale, float number, poplar::program::Sequence& prog,
-                const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
-                poplin::PlanningCache* cache) {
-    const std::string name = op_name(debugContext, "convolutionWeightUpdate");
-    HostOp op = weight_gradient(zDeltas, activations, params, options, name);
-    require(weights.shape() == weight_shape(params) && is_float(weights.elementType()), name,
-            "weights are " + weights.elementType().toString() + " " + weights.shapeToString() +
-                ", expected half or float " + shape_text(weight_shape(params)));
-    note_plan(cache, params, options, "update");
-    const Tensor ordered = kernel_order(weights);
-    const ProductResult how = make_update(op, ordered, scale, number);
-    op.writes = {ordered};
-    op.run = [s = conv_shape(params, name), policy = conv_policy(options, params.inputType), how](OpRun& run) {
-        run_weight_gradient(run, s, policy, how);
-    };
-    add_op(prog, std::move(op));
 }
 
 }  // namespace
@@ -429,17 +407,6 @@ Tensor createInput(poplar::Graph& graph, const ConvParams& params, const poplar:
     return new_activations(graph, params.inputType, activation_shape(params, false), op_name(debugContext, "input"));
 }
 
-Tensor createConvOutput(poplar::Graph& graph, const ConvParams& params, const poplar::DebugContext& debugContext,
-                        const poplar::OptionFlags& options, PlanningCache* cache) {
-    conv_policy(options, params.inputType);
-    note_plan(cache, params, options, "forward");
-    return new_activations(graph, params.outputType, activation_shape(params, true), op_name(debugContext, "output"));
-}
-
-Tensor createBiases(poplar::Graph& graph, const Tensor& activations, const poplar::DebugContext& debugContext) {
-    return new_tensor(graph, activations.elementType(), {activations.dim(1)}, op_name(debugContext, "biases"));
-}
-
 Tensor convolution(poplar::Graph& graph, const Tensor& in, const Tensor& weights, const ConvParams& params,
                    bool transposeAndFlipWeights, Sequence& prog, const poplar::DebugContext& debugContext,
                    const poplar::OptionFlags& options, PlanningCache* cache) {
@@ -462,42 +429,17 @@ Tensor calculateWeightDeltas(poplar::Graph& graph, const Tensor& zDeltas, const 
                              const ConvParams& params, Sequence& prog, const poplar::DebugContext& debugContext,
                              const poplar::OptionFlags& options, PlanningCache* cache) {
     const std::string name = op_name(debugContext, "calculateWeightDeltas");
-    HostOp op = weight_gradient(zDeltas, activations, params, options, name);
+    const PartialPolicy policy = conv_policy(options, params.inputType);
+    check_operand(name, "gradients", zDeltas, activation_shape(params, true), params.inputType);
+    check_operand(name, "activations", activations, activation_shape(params, false), params.inputType);
     note_plan(cache, params, options, "update");
     Tensor out = new_weights(graph, params.outputType, params, name);
-    op.writes = {kernel_order(out)};
-    op.run = [s = conv_shape(params, name), policy = conv_policy(options, params.inputType)](OpRun& run) {
-        run_weight_gradient(run, s, policy, {});
-    };
-    add_op(prog, std::move(op));
+    add_op(prog, {.name = name,
+                  .reads = {channels_last(zDeltas), channels_last(activations)},
+                  .writes = {kernel_order(out)},
+                  .draws = draws_of(policy),
+                  .run = [s = conv_shape(params, name), policy](OpRun& run) { run_weight_gradient(run, s, policy); }});
     return out;
-}
-
-void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor& weights, const Tensor& activations,
-                             // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
-                             ConvParams params, const Tensor& scale, Sequence& prog,
-                             const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
-                             PlanningCache* cache) {
-    add_update(zDeltas, weights, activations, params, {scale}, 1, prog, debugContext, options, cache);
-}
-
-void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor& weights, const Tensor& activations,
-                             // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
-                             ConvParams params, float scale, Sequence& prog, const poplar::DebugContext& debugContext,
-                             const poplar::OptionFlags& options, PlanningCache* cache) {
-    add_update(zDeltas, weights, activations, params, {}, scale, prog, debugContext, options, cache);
-}
-
-void preplan(const std::set<ConvPlanParams>& convs, const std::set<MatMulPlanParams>& matmuls, PlanningCache& cache) {
-    for (const auto& [target, params, options] : convs) {
-        conv_policy(*options, params.inputType);
-        const bool update = options->find("pass") != options->end() && options->at("pass") == "TRAINING_WU";
-        note_plan(&cache, params, *options, update ? "update" : "forward");
-    }
-    for (const auto& [target, params, options] : matmuls) {
-        matmul_policy(*options, params.inputType);
-        note_matmul(&cache, params, *options);
-    }
 }
 
 }  // namespace poplin

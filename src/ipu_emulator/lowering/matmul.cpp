@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <optional>
-#include <poplin/ConvPreplan.hpp>
 #include <poplin/MatMul.hpp>
 
 #include "ipu_emulator/lowering/products.h"
@@ -22,20 +20,7 @@ PartialPolicy policy(const poplar::OptionFlags& options, poplar::Type input) {
     return {.half = half && input == poplar::HALF, .stochastic = !nearest};
 }
 
-}  // namespace
-
-PartialPolicy conv_policy(const poplar::OptionFlags& options, poplar::Type input) {
-    check_options("poplin: options of a convolution", options,
-                  {"availableMemoryProportion", "partialsType", "partialsType.interTile", "partialsType.interIPU",
-                   "pass", "use128BitConvUnitLoad", "enableMultiStageReduce", "enableFastReduce",
-                   "enableSingleInputReduce", "remapOutputTensor", "enableConvDithering", "gatherConvOutput",
-                   "disableSRForAMPVertices", "planConstraints", "planConstraintsOutputFilename"});
-    choice_option(options, "pass",
-                  {"NONE", "NONE_MATMUL", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU",
-                   "FC_INFERENCE_FWD", "FC_TRAINING_FWD", "FC_TRAINING_BWD", "FC_TRAINING_WU"});
-    return policy(options, input);
-}
-
+/// Checks the options of a matrix product and returns how it rounds.
 PartialPolicy matmul_policy(const poplar::OptionFlags& options, poplar::Type input) {
     check_options("poplin: options of a matrix product", options,
                   {"availableMemoryProportion", "partialsType", "partialsType.interTile", "partialsType.interIPU",
@@ -52,6 +37,20 @@ std::string options_text(const poplar::OptionFlags& options) {
     for (const auto& [name, value] : options)
         text += name + "=" + value + ";";
     return text;
+}
+
+}  // namespace
+
+PartialPolicy conv_policy(const poplar::OptionFlags& options, poplar::Type input) {
+    check_options("poplin: options of a convolution", options,
+                  {"availableMemoryProportion", "partialsType", "partialsType.interTile", "partialsType.interIPU",
+                   "pass", "use128BitConvUnitLoad", "enableMultiStageReduce", "enableFastReduce",
+                   "enableSingleInputReduce", "remapOutputTensor", "enableConvDithering", "gatherConvOutput",
+                   "disableSRForAMPVertices", "planConstraints", "planConstraintsOutputFilename"});
+    choice_option(options, "pass",
+                  {"NONE", "NONE_MATMUL", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU",
+                   "FC_INFERENCE_FWD", "FC_TRAINING_FWD", "FC_TRAINING_BWD", "FC_TRAINING_WU"});
+    return policy(options, input);
 }
 
 void note_plan(poplin::PlanningCache* cache, const poplin::ConvParams& params, const poplar::OptionFlags& options,
@@ -106,34 +105,6 @@ const float* pack_columns(OpRun& run, const Columns& c) {
     return packed;
 }
 
-ProductResult make_update(HostOp& op, const poplar::Tensor& result, const std::vector<poplar::Tensor>& scale,
-                          float number) {
-    op.reads.push_back(result);
-    for (const poplar::Tensor& t : scale) {
-        require(t.numElements() == 1 && is_float(t.elementType()), op.name, "the scale is a scalar of half or float");
-        op.reads.push_back(t);
-    }
-    return {true, number, !scale.empty()};
-}
-
-void store_product(OpRun& run, const ProductResult& how, std::size_t first, std::size_t count, float* values) {
-    if (how.update) {
-        LocalScratch local;
-        const float scale = how.number * (how.scaled ? run.read(3).scalar() : 1.0f);
-        float* old = local.take<float>(count);
-        run.read(2).load(first, count, old);
-        for (std::size_t i = 0; i < count; ++i)
-            values[i] = old[i] + scale * values[i];
-    }
-    run.write().store(first, count, values);
-}
-
-float* zeroed(OpRun& run, std::size_t count) {
-    auto* values = run.scratch<float>(count);
-    std::fill_n(values, count, 0.0f);
-    return values;
-}
-
 }  // namespace ipu_emulator
 
 namespace poplin {
@@ -148,16 +119,18 @@ std::size_t PlanningCache::size() const {
 }  // namespace poplin
 
 namespace ipu_emulator {
-
-void note_matmul(poplin::PlanningCache* cache, const poplin::MatMulParams& params, const poplar::OptionFlags& options) {
-    if (cache == nullptr) return;
-    Access::keys(*cache).keys.insert("product " + params.inputType.toString() + ">" + params.outputType.toString() +
-                                     shape_text(params.aShape) + shape_text(params.bShape) + options_text(options));
-}
-
 namespace {
 
 using poplar::Tensor;
+
+/// Remembers the plan of a product.
+void note_matmul(poplin::PlanningCache* cache, poplar::Type input, poplar::Type output,
+                 const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,
+                 const poplar::OptionFlags& options) {
+    if (cache == nullptr) return;
+    Access::keys(*cache).keys.insert("product " + input.toString() + ">" + output.toString() + shape_text(aShape) +
+                                     shape_text(bShape) + options_text(options));
+}
 
 constexpr std::size_t kProductRows = 48;
 
@@ -170,8 +143,8 @@ struct ProductShape {
     std::size_t panels() const { return (columns + kPanel - 1) / kPanel; }
 };
 
-void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how,
-                   const float* packed, std::size_t group, std::size_t first, std::size_t rows) {
+void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const float* packed,
+                   std::size_t group, std::size_t first, std::size_t rows) {
     LocalScratch local;
     const PackedColumns right{.data = packed + group * s.panels() * s.depth * kPanel,
                               .columns = s.columns,
@@ -194,10 +167,10 @@ void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& polic
         run.report(kOverflowed);
     for (std::size_t r = 1; width != s.columns && r < rows; ++r)
         std::copy_n(sums + r * width, s.columns, sums + r * s.columns);
-    store_product(run, how, first_element, rows * s.columns, sums);
+    run.write().store(first_element, rows * s.columns, sums);
 }
 
-void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how) {
+void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy) {
     const float* packed = pack_columns(run, {.from = load_all(run, run.read(1)),
                                              .groups = s.groups,
                                              .depth = s.depth,
@@ -207,14 +180,13 @@ void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy,
     const std::size_t blocks = (s.rows + kProductRows - 1) / kProductRows;
     run.parallel(s.groups * blocks, [&](std::size_t task) {
         const std::size_t first = task % blocks * kProductRows;
-        product_block(run, s, policy, how, packed, task / blocks, first, std::min(kProductRows, s.rows - first));
+        product_block(run, s, policy, packed, task / blocks, first, std::min(kProductRows, s.rows - first));
     });
 }
 
-/// A and B have a dimension of groups. With a number, the product times number and scale is added to C.
-void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::vector<Tensor>& scale,
-                 std::optional<float> number, poplar::program::Sequence& prog, const std::string& name,
-                 const poplar::OptionFlags& options, poplin::PlanningCache* cache) {
+/// A and B have a dimension of groups.
+void add_product(const Tensor& A, const Tensor& B, const Tensor& C, poplar::program::Sequence& prog,
+                 const std::string& name, const poplar::OptionFlags& options, poplin::PlanningCache* cache) {
     const PartialPolicy policy = matmul_policy(options, A.elementType());
     require(A.rank() == 3 && B.rank() == 3 && A.dim(0) == B.dim(0) && A.dim(2) == B.dim(1), name,
             "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " do not fit");
@@ -225,35 +197,15 @@ void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::v
     const std::vector<std::size_t> shape{s.groups, s.rows, s.columns};
     require(C.shape() == shape && is_float(C.elementType()), name,
             "the result is " + C.shapeToString() + ", expected " + shape_text(shape));
-    note_matmul(cache, {A.elementType(), C.elementType(), A.shape(), B.shape()}, options);
-    HostOp op{.name = name,
-              .reads = {apart_from(C, A, prog, name), apart_from(C, B, prog, name)},
-              .writes = {C},
-              .draws = draws_of(policy)};
-    const ProductResult how = number.has_value() ? make_update(op, C, scale, *number) : ProductResult();
-    op.run = [=](OpRun& run) { run_product(run, s, policy, how); };
-    add_op(prog, std::move(op));
+    note_matmul(cache, A.elementType(), C.elementType(), A.shape(), B.shape(), options);
+    add_op(prog, {.name = name, .reads = {A, B}, .writes = {C}, .draws = draws_of(policy), .run = [=](OpRun& run) {
+                      run_product(run, s, policy);
+                  }});
 }
 
 Tensor grouped(const Tensor& t, const std::string& name) {
     require(t.rank() == 2, name, "expected a matrix, got " + t.shapeToString());
     return t.expand({0});
-}
-
-Tensor new_matrix(poplar::Graph& graph, const poplin::MatMulParams& params, poplar::Type type,
-                  const std::vector<std::size_t>& shape, const poplar::DebugContext& debugContext,
-                  const poplar::OptionFlags& options, poplin::PlanningCache* cache) {
-    matmul_policy(options, params.inputType);
-    note_matmul(cache, params, options);
-    return new_tensor(graph, type, shape, op_name(debugContext, "matrix"));
-}
-
-/// [G][M][N] of [G][M][K] and [G][K][N], or without groups.
-std::vector<std::size_t> product_shape(std::vector<std::size_t> a, const std::vector<std::size_t>& b) {
-    require(a.size() >= 2 && b.size() == a.size() && a.back() == b[b.size() - 2], "poplin::createMatMulOutput",
-            "the shapes " + shape_text(a) + " and " + shape_text(b) + " do not fit");
-    a.back() = b.back();
-    return a;
 }
 
 }  // namespace
@@ -271,11 +223,6 @@ Tensor matMul(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& 
     return matMulGrouped(graph, grouped(A, name), grouped(B, name), prog, outputType, debugContext, options, cache)[0];
 }
 
-Tensor matMul(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& prog,
-              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
-    return matMul(graph, A, B, prog, A.elementType(), debugContext, options, cache);
-}
-
 Tensor matMulGrouped(poplar::Graph& graph, const Tensor& A, const Tensor& B, Sequence& prog,
                      const poplar::Type& outputType, const poplar::DebugContext& debugContext,
                      const poplar::OptionFlags& options, PlanningCache* cache) {
@@ -283,68 +230,16 @@ Tensor matMulGrouped(poplar::Graph& graph, const Tensor& A, const Tensor& B, Seq
     require(A.rank() == 3 && B.rank() == 3, name,
             "expected groups of matrices, got " + A.shapeToString() + " and " + B.shapeToString());
     Tensor out = new_tensor(graph, outputType, {A.dim(0), A.dim(1), B.dim(2)}, name);
-    add_product(A, B, out, {}, std::nullopt, prog, name, options, cache);
+    add_product(A, B, out, prog, name, options, cache);
     return out;
-}
-
-void matMulAcc(poplar::Graph& graph, const Tensor& C, float k, const Tensor& A, const Tensor& B, Sequence& prog,
-               const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
-    const std::string name = op_name(debugContext, "matMulAcc");
-    matMulGroupedAcc(graph, grouped(C, name), k, grouped(A, name), grouped(B, name), prog, debugContext, options,
-                     cache);
-}
-
-void matMulAcc(poplar::Graph& graph, const Tensor& C, const Tensor& k, const Tensor& A, const Tensor& B, Sequence& prog,
-               const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) {
-    const std::string name = op_name(debugContext, "matMulAcc");
-    matMulGroupedAcc(graph, grouped(C, name), k, grouped(A, name), grouped(B, name), prog, debugContext, options,
-                     cache);
-}
-
-void matMulGroupedAcc(poplar::Graph&, const Tensor& C, float k, const Tensor& A, const Tensor& B, Sequence& prog,
-                      const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
-                      PlanningCache* cache) {
-    add_product(A, B, C, {}, k, prog, op_name(debugContext, "matMulAcc"), options, cache);
-}
-
-void matMulGroupedAcc(poplar::Graph&, const Tensor& C, const Tensor& k, const Tensor& A, const Tensor& B,
-                      Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
-                      PlanningCache* cache) {
-    add_product(A, B, C, {k}, 1.0f, prog, op_name(debugContext, "matMulAcc"), options, cache);
-}
-
-#define CREATE_MATRIX(NAME, TYPE, SHAPE)                                                                              \
-    Tensor NAME(poplar::Graph& graph, const poplar::Type& inputType, const poplar::Type& outputType,                  \
-                const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,                       \
-                const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) { \
-        return new_matrix(graph, {inputType, outputType, aShape, bShape}, TYPE, SHAPE, debugContext, options, cache); \
-    }
-
-CREATE_MATRIX(createMatMulInputLHS, inputType, aShape)
-CREATE_MATRIX(createMatMulInputRHS, inputType, bShape)
-CREATE_MATRIX(createMatMulOutput, outputType, product_shape(aShape, bShape))
-CREATE_MATRIX(createMatMulGroupedInputLHS, inputType, aShape)
-CREATE_MATRIX(createMatMulGroupedInputRHS, inputType, bShape)
-CREATE_MATRIX(createMatMulGroupedOutput, outputType, product_shape(aShape, bShape))
-
-#undef CREATE_MATRIX
-
-Tensor createMatMulInputLHS(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
-                            const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
-                            const poplar::OptionFlags& options, PlanningCache* cache) {
-    return createMatMulInputLHS(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
 }
 
 Tensor createMatMulInputRHS(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
                             const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
                             const poplar::OptionFlags& options, PlanningCache* cache) {
-    return createMatMulInputRHS(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
-}
-
-Tensor createMatMulOutput(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
-                          const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
-                          const poplar::OptionFlags& options, PlanningCache* cache) {
-    return createMatMulOutput(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
+    matmul_policy(options, dataType);
+    note_matmul(cache, dataType, dataType, aShape, bShape, options);
+    return new_tensor(graph, dataType, bShape, op_name(debugContext, "matrix"));
 }
 
 }  // namespace poplin

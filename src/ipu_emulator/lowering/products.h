@@ -6,7 +6,6 @@
 #include <string>
 
 #include <poplin/Convolution.hpp>
-#include <poplin/MatMul.hpp>
 
 #include "ipu_emulator/lowering/support.h"
 #include "ipu_emulator/numerics/product.h"
@@ -31,14 +30,10 @@ inline Draws draws_of(const PartialPolicy& policy) {
 
 /// Checks the options of a convolution and returns how it rounds.
 PartialPolicy conv_policy(const poplar::OptionFlags& options, poplar::Type input);
-/// The same of a matrix product.
-PartialPolicy matmul_policy(const poplar::OptionFlags& options, poplar::Type input);
 
 /// Remembers a plan.
 void note_plan(poplin::PlanningCache* cache, const poplin::ConvParams& params, const poplar::OptionFlags& options,
                const std::string& what);
-void note_matmul(poplin::PlanningCache* cache, const poplin::MatMulParams& params, const poplar::OptionFlags& options);
-std::string options_text(const poplar::OptionFlags& options);
 
 /// Rounding of a block of sums whose first result is element `first` of the output.
 ProductRounding product_rounding(OpRun& run, const PartialPolicy& policy, std::size_t first);
@@ -93,22 +88,5 @@ struct Columns {
 
 /// Packs the columns as panels [groups][panels][depth][kPanel], filled up with zeros.
 const float* pack_columns(OpRun& run, const Columns& columns);
-
-/// Use of a product: result = product, or result += number * tensor * product.
-struct ProductResult {
-    bool update = false;
-    float number = 1;
-    bool scaled = false;  // by read(3)
-};
-
-/// Makes an operation of two operands an update of `result`. The operation then reads `result` and `scale`, which has
-/// at most one tensor.
-ProductResult make_update(HostOp& op, const poplar::Tensor& result, const std::vector<poplar::Tensor>& scale,
-                          float number);
-/// Elements [first, first + count) of the product.
-void store_product(OpRun& run, const ProductResult& how, std::size_t first, std::size_t count, float* values);
-
-/// `count` zeros.
-float* zeroed(OpRun& run, std::size_t count);
 
 }  // namespace ipu_emulator

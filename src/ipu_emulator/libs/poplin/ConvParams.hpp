@@ -1,8 +1,6 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +20,6 @@ struct ConvParams {
         std::vector<unsigned> paddingUpper;
         std::vector<bool> flip;
 
-        InputTransform() = default;
         /// No transform.
         explicit InputTransform(std::size_t size)
             : truncationLower(size),
@@ -31,17 +28,6 @@ struct ConvParams {
               paddingLower(size),
               paddingUpper(size),
               flip(size) {}
-        InputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
-                       std::vector<unsigned> dilation_, std::vector<unsigned> paddingLower_,
-                       std::vector<unsigned> paddingUpper_, std::vector<bool> flip_)
-            : truncationLower(std::move(truncationLower_)),
-              truncationUpper(std::move(truncationUpper_)),
-              dilation(std::move(dilation_)),
-              paddingLower(std::move(paddingLower_)),
-              paddingUpper(std::move(paddingUpper_)),
-              flip(std::move(flip_)) {}
-        friend auto operator<=>(const InputTransform&,
-                                const InputTransform&) = default;  // NOLINT(modernize-use-nullptr)
     };
     struct OutputTransform {
         std::vector<unsigned> truncationLower;
@@ -50,27 +36,11 @@ struct ConvParams {
         std::vector<unsigned> paddingLower;
         std::vector<unsigned> paddingUpper;
 
-        OutputTransform() = default;
         /// No transform.
         explicit OutputTransform(std::size_t size)
             : truncationLower(size), truncationUpper(size), stride(size, 1), paddingLower(size), paddingUpper(size) {}
-        OutputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
-                        std::vector<unsigned> stride_, std::vector<unsigned> paddingLower_,
-                        std::vector<unsigned> paddingUpper_)
-            : truncationLower(std::move(truncationLower_)),
-              truncationUpper(std::move(truncationUpper_)),
-              stride(std::move(stride_)),
-              paddingLower(std::move(paddingLower_)),
-              paddingUpper(std::move(paddingUpper_)) {}
-        friend auto operator<=>(const OutputTransform&,
-                                const OutputTransform&) = default;  // NOLINT(modernize-use-nullptr)
     };
 
-    ConvParams(poplar::Type dataType, std::size_t batchSize_, std::vector<std::size_t> inputFieldShape_,
-               std::vector<std::size_t> kernelShape_, std::size_t inputChannelsPerGroup_,
-               std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_)
-        : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
-                     inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_) {}
     ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
                // NOLINTNEXTLINE(performance-unnecessary-value-param): as in Poplar; its size is read, too
                std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
@@ -79,13 +49,6 @@ struct ConvParams {
                      inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_,
                      InputTransform(inputFieldShape_.size()), InputTransform(inputFieldShape_.size()),
                      OutputTransform(inputFieldShape_.size())) {}
-    ConvParams(poplar::Type dataType, std::size_t batchSize_, std::vector<std::size_t> inputFieldShape_,
-               std::vector<std::size_t> kernelShape_, std::size_t inputChannelsPerGroup_,
-               std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_, InputTransform inputTransform_,
-               InputTransform kernelTransform_, OutputTransform outputTransform_)
-        : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
-                     inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_, std::move(inputTransform_),
-                     std::move(kernelTransform_), std::move(outputTransform_)) {}
     ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
                std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
                std::size_t inputChannelsPerGroup_, std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_,
@@ -104,16 +67,6 @@ struct ConvParams {
 
     std::size_t getNumFieldDims() const { return inputFieldShape.size(); }
     std::vector<std::size_t> getOutputFieldShape() const;
-
-private:
-    auto key() const {
-        return std::tie(inputType, outputType, batchSize, inputFieldShape, kernelShape, inputChannelsPerGroup,
-                        outputChannelsPerGroup, numConvGroups, inputTransform, kernelTransform, outputTransform);
-    }
-
-public:
-    friend bool operator==(const ConvParams& a, const ConvParams& b) { return a.key() == b.key(); }
-    friend bool operator<(const ConvParams& a, const ConvParams& b) { return a.key() < b.key(); }
 
     poplar::Type inputType;
     poplar::Type outputType;

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <tuple>
 
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
@@ -32,8 +31,6 @@ private:
     std::unique_ptr<ipu_emulator::PlanKeys> keys_;
 };
 
-using ConvPlanParams = std::tuple<const poplar::Target*, const ConvParams, const poplar::OptionFlags*>;
-
 // Activations are [batch][groups channels][field...], weights [groups][out][in][kernel...], all of the params' input
 // type. With half inputs and partialsType half, sums are rounded to half after 16 input channels (or the rest) of one
 // kernel position, input channels outermost; with float, once at the end. disableSRForAMPVertices: the former to
@@ -45,11 +42,6 @@ poplar::Tensor createWeights(poplar::Graph& graph, const ConvParams& params,
 poplar::Tensor createInput(poplar::Graph& graph, const ConvParams& params,
                            const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
                            PlanningCache* cache = nullptr);
-poplar::Tensor createConvOutput(poplar::Graph& graph, const ConvParams& params,
-                                const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
-                                PlanningCache* cache = nullptr);
-poplar::Tensor createBiases(poplar::Graph& graph, const poplar::Tensor& activations,
-                            const poplar::DebugContext& debugContext = {});
 
 /// transposeAndFlipWeights: `weights` are the weights of the forward pass, whose input gradient this convolution is.
 poplar::Tensor convolution(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& weights,
@@ -61,14 +53,5 @@ poplar::Tensor calculateWeightDeltas(poplar::Graph& graph, const poplar::Tensor&
                                      const poplar::Tensor& activations, const ConvParams& params,
                                      poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                                      const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
-/// weights += scale deltas.
-void convolutionWeightUpdate(poplar::Graph& graph, const poplar::Tensor& zDeltas, const poplar::Tensor& weights,
-                             const poplar::Tensor& activations, ConvParams params, const poplar::Tensor& scale,
-                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                             const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
-void convolutionWeightUpdate(poplar::Graph& graph, const poplar::Tensor& zDeltas, const poplar::Tensor& weights,
-                             const poplar::Tensor& activations, ConvParams params, float scale,
-                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                             const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
 
 }  // namespace poplin
