@@ -104,14 +104,15 @@ void build_everything(Bench& bench) {
     p.add(Copy(x.flatten(), buffer, bench.input(UNSIGNED_INT, {1}, {1})));
     p.add(Copy(x.reverse(2), x));
     const Tensor z = poplin::convolution(g, x, w, params, false, p, {}, half);
-    const auto [mean, inverse] = popnn::bn::batchNormStatistics(g, z, 1e-3f, p, false);
+    const auto [mean, inverse] = popnn::bn::distributedBatchNormStatistics(g, z, 1e-3f, p, false, {}, 2);
     const Tensor gamma = bench.input(HALF, {24}, Values(24, 1.0f));
-    const auto [y, whitened] = popnn::bn::batchNormalise(g, z, gamma, gamma, mean, inverse, p);
+    const Tensor whitened = popops::map(g, (_1 - _2) * _3, {z, mean.expand({1, 1}), inverse.expand({1, 1})}, p);
+    const Tensor y = popops::map(g, _1 * _2 + _2, {whitened, gamma.expand({1, 1})}, p);
     popnn::nonLinearityInPlace(g, popnn::NonLinearityType::GELU, y, p);
     const popnn::pooling::PoolParams pool(popnn::PoolingType::MAX, {2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 24, 2, HALF);
     const Tensor pooled = popnn::pooling::pool(g, pool, y, p);
     const Tensor grads = popnn::pooling::poolInputGradient(g, pool, y, pooled, pooled, false, p);
-    const Tensor back = popnn::bn::batchNormGradients(g, whitened, grads, inverse, gamma, p);
+    const Tensor back = popnn::bn::distributedBatchNormGradients(g, whitened, grads, inverse, gamma, p, {}, 2);
     popops::scaledAddTo(g, w, poplin::calculateWeightDeltas(g, back, x, params, p, {}, half), -0.01f, p);
     poplin::convolution(g, back, w, poplin::getGradientParams(params), true, p, {}, half);
     const Tensor rows = pooled.reshape({2, 24});

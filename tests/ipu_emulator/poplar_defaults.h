@@ -15,33 +15,16 @@ inline void poplin_defaults(Graph& graph, Sequence& prog, Tensor& t, const popli
     poplin::matMul(graph, t, t, prog, FLOAT);
     poplin::matMulGrouped(graph, t, t, prog, FLOAT);
     poplin::createMatMulInputRHS(graph, HALF, shape, shape, "");
-    poplin::createNormGamma(graph, t, HALF);
-    poplin::createNormGamma(graph, t);
-    poplin::createNormBeta(graph, t, HALF);
-    poplin::createNormBeta(graph, t);
-    poplin::createNormParams(graph, t);
 }
 
 inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn::pooling::PoolParams& params) {
     const poplin::DistributedNormReduceCallback reduce;
-#define NORM_CALLS(NAME)                                  \
-    popnn::NAME##Whiten(graph, t, t, t, prog);            \
-    popnn::NAME##alise(graph, t, t, t, t, t, prog);       \
-    popnn::NAME##ParamGradients(graph, t, t, t, t, prog); \
-    popnn::NAME##ParamGradients(graph, t, t, prog);       \
-    popnn::NAME##Gradients(graph, t, t, t, t, t, prog);   \
-    popnn::NAME##Gradients(graph, t, t, t, t, prog);
-    NORM_CALLS(bn::batchNorm)
-    NORM_CALLS(gn::groupNorm)
-    NORM_CALLS(ln::layerNorm)
-#undef NORM_CALLS
-    popnn::bn::batchNormStatistics(graph, t, 1e-5f, prog, false);
     popnn::bn::distributedBatchNormStatistics(graph, t, 1e-5f, prog, false, reduce, 8);
-    popnn::bn::batchNormalise(graph, t, t, t, prog);
     popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, prog, reduce, 8);
-    popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, t, prog, reduce, 8);
     popnn::gn::groupNormStatistics(graph, t, 1e-5f, prog, 2, false);
     popnn::ln::layerNormStatistics(graph, t, 1e-5f, prog, false);
+    popnn::gn::groupNormGradients(graph, t, t, t, t, prog);
+    popnn::ln::layerNormGradients(graph, t, t, t, t, prog);
     const auto relu = popnn::NonLinearityType::RELU;
     float scaling = 1;
     popnn::nonLinearityInPlace(graph, relu, t, prog);

@@ -78,46 +78,21 @@ SIGNATURE(poplin::getGradientParams, poplin::ConvParams (*)(const poplin::ConvPa
 SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
 SIGNATURE(poplin::matMulGrouped, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
 SIGNATURE(poplin::createMatMulInputRHS, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, PLANNED));
-SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
-SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
-SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
-SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
-SIGNATURE(poplin::createNormParams, TensorPair (*)(Graph&, const Tensor&, const DebugContext&));
 // popnn
-SIGNATURE(popnn::bn::batchNormStatistics,
-          TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&, OPTIONS));
-#define NORM_SIGNATURES(NAME)                                                                                        \
-    SIGNATURE(popnn::NAME##Whiten,                                                                                   \
-              Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));                  \
-    SIGNATURE(popnn::NAME##alise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
-                                                 const Tensor&, Sequence&, OPTIONS));                                \
-    SIGNATURE(popnn::NAME##ParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,       \
-                                                          const Tensor&, Sequence&, const Type&, OPTIONS));          \
-    SIGNATURE(popnn::NAME##ParamGradients,                                                                           \
-              TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, OPTIONS));                \
-    SIGNATURE(popnn::NAME##Gradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
-                                                 const Tensor&, Sequence&, const Type&, OPTIONS));                   \
-    SIGNATURE(popnn::NAME##Gradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
-                                                 Sequence&, const Type&, OPTIONS));
-NORM_SIGNATURES(bn::batchNorm)
-NORM_SIGNATURES(gn::groupNorm)
-NORM_SIGNATURES(ln::layerNorm)
-#undef NORM_SIGNATURES
 SIGNATURE(popnn::gn::groupNormStatistics,
           TensorPair (*)(Graph&, Tensor, float, Sequence&, unsigned, bool, bool, const Type&, OPTIONS));
 SIGNATURE(popnn::ln::layerNormStatistics,
           TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&, OPTIONS));
-SIGNATURE(popnn::bn::batchNormalise,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popnn::bn::distributedBatchNormStatistics,
           TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, poplin::DistributedNormReduceCallback, unsigned, bool,
                          const Type&, OPTIONS));
 SIGNATURE(popnn::bn::distributedBatchNormGradients,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
                      poplin::DistributedNormReduceCallback, unsigned, const Type&, OPTIONS));
-SIGNATURE(popnn::bn::distributedBatchNormGradients,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     poplin::DistributedNormReduceCallback, unsigned, const Type&, OPTIONS));
+SIGNATURE(popnn::gn::groupNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    Sequence&, const Type&, OPTIONS));
+SIGNATURE(popnn::ln::layerNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                    Sequence&, const Type&, OPTIONS));
 SIGNATURE(popnn::nonLinearityInPlace,
           void (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearity,

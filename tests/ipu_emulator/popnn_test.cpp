@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <poplar/exceptions.hpp>
-#include <poplin/Norms.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
@@ -9,6 +8,7 @@
 #include <popnn/Loss.hpp>
 #include <popnn/NonLinearity.hpp>
 #include <popnn/Pooling.hpp>
+#include <popops/ElementWise.hpp>
 #include <poputil/exceptions.hpp>
 
 #include <algorithm>
@@ -26,6 +26,9 @@ using namespace ipu_emulator::test;
 using popnn::NonLinearityType;
 using popnn::PoolingType;
 using popnn::pooling::PoolParams;
+using popops::expr::_1;
+using popops::expr::_2;
+using popops::expr::_3;
 
 constexpr float kEps = 1e-3f;
 
@@ -37,46 +40,40 @@ struct Norm {
     poplar::OptionFlags options() const { return {{"groupNormStridedChannelGrouping", strided ? "true" : "false"}}; }
     std::pair<Tensor, Tensor> statistics(Bench& b, const Tensor& acts, bool unbiased = false,
                                          bool stable = false) const {
-        if (groups == 0) return popnn::bn::batchNormStatistics(b.graph, acts, kEps, b.prog, unbiased, stable);
+        if (groups == 0) {
+            const auto batch = static_cast<unsigned>(acts.dim(0));
+            return popnn::bn::distributedBatchNormStatistics(b.graph, acts, kEps, b.prog, unbiased, {}, batch, stable);
+        }
         if (groups == 1) return popnn::ln::layerNormStatistics(b.graph, acts, kEps, b.prog, unbiased, stable);
         return popnn::gn::groupNormStatistics(b.graph, acts, kEps, b.prog, groups, unbiased, stable, FLOAT, {},
                                               options());
     }
-    std::pair<Tensor, Tensor> normalise(Bench& b, const Tensor& acts, const Tensor& gamma, const Tensor& beta) const {
+    /// Statistics in a shape that broadcasts to the activations, `acts`.
+    Tensor spread(const Tensor& t, const Shape& acts) const {
+        if (groups == 0) return t.reshape({acts[1], 1, 1});
+        const auto members = static_cast<unsigned>(acts[1] / groups);
+        const Tensor channels = strided ? t.reshape({acts[0], groups}).broadcast(members, 1)
+                                        : t.reshape({acts[0], groups, 1}).broadcast(members, 2);
+        return channels.reshape({acts[0], acts[1], 1, 1});
+    }
+    Tensor whiten(Bench& b, const Tensor& acts, const Tensor& mean, const Tensor& inverse) const {
+        return popops::map(b.graph, (_1 - _2) * _3, {acts, spread(mean, acts.shape()), spread(inverse, acts.shape())},
+                           b.prog);
+    }
+    Tensor scaled(Bench& b, const Tensor& acts, const Tensor& gamma) const {
         const auto [mean, inverse] = statistics(b, acts);
-        if (groups == 0) return popnn::bn::batchNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog);
-        if (groups == 1) return popnn::ln::layerNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog);
-        return popnn::gn::groupNormalise(b.graph, acts, gamma, beta, mean, inverse, b.prog, {}, options());
+        return popops::map(b.graph, _1 * _2, {whiten(b, acts, mean, inverse), gamma.expand({1, 1})}, b.prog);
     }
     Tensor gradient(Bench& b, const Tensor& acts, const Tensor& grads, const Tensor& gamma) const {
         const auto [mean, inverse] = statistics(b, acts);
-        if (groups == 0) return popnn::bn::batchNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
-        if (groups == 1) return popnn::ln::layerNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
-        return popnn::gn::groupNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog, FLOAT, {}, options());
-    }
-    Tensor gradient_of_whitened(Bench& b, const Tensor& acts, const Tensor& grads, const Tensor& gamma) const {
-        const auto [mean, inverse] = statistics(b, acts);
+        const Tensor whitened = whiten(b, acts, mean, inverse);
         if (groups == 0) {
-            const Tensor whitened = popnn::bn::batchNormWhiten(b.graph, acts, mean, inverse, b.prog);
-            return popnn::bn::batchNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog);
+            const auto batch = static_cast<unsigned>(acts.dim(0));
+            return popnn::bn::distributedBatchNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog, {},
+                                                            batch);
         }
-        if (groups == 1) {
-            const Tensor whitened = popnn::ln::layerNormWhiten(b.graph, acts, mean, inverse, b.prog);
-            return popnn::ln::layerNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog);
-        }
-        const Tensor whitened = popnn::gn::groupNormWhiten(b.graph, acts, mean, inverse, b.prog, {}, options());
+        if (groups == 1) return popnn::ln::layerNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog);
         return popnn::gn::groupNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog, FLOAT, {}, options());
-    }
-    std::pair<Tensor, Tensor> parameter_gradients_of_acts(Bench& b, const Tensor& acts, const Tensor& grads) const {
-        const auto [mean, inverse] = statistics(b, acts);
-        if (groups == 0) return popnn::bn::batchNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog);
-        if (groups == 1) return popnn::ln::layerNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog);
-        return popnn::gn::groupNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog, FLOAT, {}, options());
-    }
-    std::pair<Tensor, Tensor> parameter_gradients(Bench& b, const Tensor& whitened, const Tensor& grads) const {
-        if (groups == 0) return popnn::bn::batchNormParamGradients(b.graph, whitened, grads, b.prog);
-        if (groups == 1) return popnn::ln::layerNormParamGradients(b.graph, whitened, grads, b.prog);
-        return popnn::gn::groupNormParamGradients(b.graph, whitened, grads, b.prog, FLOAT, {}, options());
     }
     /// Index of the statistic that an element of [batch][channels][...] belongs to.
     std::size_t statistic(std::size_t n, std::size_t c, std::size_t channels) const {
@@ -122,51 +119,32 @@ TEST_P(Norms, GradientsEqualFiniteDifferences) {
     const Norm norm = GetParam();
     const Values x = random_values(144, 1, -1, 3);
     const Values gamma = random_values(6, 2, 0.5, 2);
-    const Values beta = random_values(6, 3);
     const Values direction = random_values(144, 4);
-    const auto forward = [&](const Values& acts, const Values& g, const Values& b) {
+    const auto forward = [&](const Values& acts) {
         Bench bench;
-        return bench.result(norm.normalise(bench, bench.input(FLOAT, kShape, acts), bench.input(FLOAT, {6}, g),
-                                           bench.input(FLOAT, {6}, b))
-                                .first);
+        return bench.result(norm.scaled(bench, bench.input(FLOAT, kShape, acts), bench.input(FLOAT, {6}, gamma)));
     };
     Bench bench;
-    const Tensor acts = bench.input(FLOAT, kShape, x);
-    const Tensor grads = bench.input(FLOAT, kShape, direction);
-    const Tensor gamma_tensor = bench.input(FLOAT, {6}, gamma);
-    const Tensor whitened = norm.normalise(bench, acts, gamma_tensor, bench.input(FLOAT, {6}, beta)).second;
-    const auto [gamma_gradient, beta_gradient] = norm.parameter_gradients(bench, whitened, grads);
-    bench.watch("acts", norm.gradient(bench, acts, grads, gamma_tensor));
-    bench.watch("gamma", gamma_gradient);
-    bench.watch("beta", beta_gradient);
-    bench.watch("acts of whitened", norm.gradient_of_whitened(bench, acts, grads, gamma_tensor));
-    const auto [gamma_of_acts, beta_of_acts] = norm.parameter_gradients_of_acts(bench, acts, grads);
-    bench.watch("gamma of acts", gamma_of_acts);
-    bench.watch("beta of acts", beta_of_acts);
-    bench.run();
-    EXPECT_EQ(bench.values("acts of whitened"), bench.values("acts"));
-    EXPECT_EQ(bench.values("gamma of acts"), bench.values("gamma"));
-    EXPECT_EQ(bench.values("beta of acts"), bench.values("beta"));
-    expect_gradient([&](const Values& v) { return forward(v, gamma, beta); }, x, direction, bench.values("acts"));
-    expect_gradient([&](const Values& v) { return forward(x, v, beta); }, gamma, direction, bench.values("gamma"));
-    expect_gradient([&](const Values& v) { return forward(x, gamma, v); }, beta, direction, bench.values("beta"));
+    const Values gradient = bench.result(norm.gradient(
+        bench, bench.input(FLOAT, kShape, x), bench.input(FLOAT, kShape, direction), bench.input(FLOAT, {6}, gamma)));
+    expect_gradient(forward, x, direction, gradient);
 }
 
 TEST(BatchNorm, StatisticsOfHalvesAreHalves) {
     Bench bench;
     const Tensor acts = bench.input(HALF, {64, 1}, random_values(64, 1, 0, 8));
-    const auto [mean, inverse] = popnn::bn::batchNormStatistics(bench.graph, acts, kEps, bench.prog, false);
+    const auto [mean, inverse] =
+        popnn::bn::distributedBatchNormStatistics(bench.graph, acts, kEps, bench.prog, false, {}, 64);
     EXPECT_EQ(mean.elementType(), HALF);
     EXPECT_EQ(inverse.elementType(), HALF);
     const Values value = bench.result(mean);
     EXPECT_EQ(value, as_halves(value));
-    EXPECT_THROW(popnn::bn::batchNormStatistics(bench.graph, acts, kEps, bench.prog, false, false, UNSIGNED_INT),
+    EXPECT_THROW(popnn::bn::distributedBatchNormStatistics(bench.graph, acts, kEps, bench.prog, false, {}, 64, false,
+                                                           UNSIGNED_INT),
                  poputil::poplibs_error);
     EXPECT_THROW(
         popnn::gn::groupNormStatistics(bench.graph, bench.input(FLOAT, {2, 5}, {1}), kEps, bench.prog, 2, false),
         poputil::poplibs_error);
-    EXPECT_EQ(poplin::createNormParams(bench.graph, acts).first.elementType(), HALF);
-    EXPECT_EQ(poplin::createNormGamma(bench.graph, acts, FLOAT).elementType(), FLOAT);
 }
 
 TEST_P(Norms, TheStableFormHoldsBesideALargeMean) {
@@ -181,14 +159,6 @@ TEST_P(Norms, TheStableFormHoldsBesideALargeMean) {
     };
     EXPECT_NEAR(inverse(true), std::sqrt(3.0), 0.06);
     EXPECT_GT(std::fabs(static_cast<double>(inverse(false)) - std::sqrt(3.0)), 0.06);
-}
-
-TEST(BatchNorm, CombinedMultiplicandAndAddend) {
-    Bench bench;
-    const Tensor acts = bench.input(FLOAT, {1, 2, 2}, {1, 2, 3, 4});
-    const Tensor out = popnn::bn::batchNormalise(bench.graph, acts, bench.input(FLOAT, {2}, {2, 3}),
-                                                 bench.input(FLOAT, {2}, {1, -1}), bench.prog);
-    EXPECT_EQ(bench.result(out), (Values{3, 5, 8, 11}));
 }
 
 class NonLinearities : public testing::TestWithParam<NonLinearityType> {};

@@ -231,7 +231,9 @@ std::vector<Values> distributed_norm(unsigned replicas, bool stable) {
         popnn::bn::distributedBatchNormStatistics(bench.graph, acts, 1e-5f, bench.prog, true, reduce, 8, stable);
     bench.watch("mean", mean);
     bench.watch("inverse", inverse);
-    bench.watch("gradient", popnn::bn::distributedBatchNormGradients(bench.graph, acts, grads, mean, inverse, gamma,
+    const Tensor whitened = popops::map(bench.graph, (popops::expr::_1 - popops::expr::_2) * popops::expr::_3,
+                                        {acts, mean.expand({1}), inverse.expand({1})}, bench.prog);
+    bench.watch("gradient", popnn::bn::distributedBatchNormGradients(bench.graph, whitened, grads, inverse, gamma,
                                                                      bench.prog, reduce, 8));
     bench.engine().load(bench.device);
     const Values x = random_values(48, 1, 0, 2);

@@ -181,23 +181,27 @@ TEST(Map, CastsInsideAFormulaRoundToNearestOtherwise) {
 }
 
 TEST(BatchNorm, StatisticsAndGradientsRoundStochastically) {
-    // Every channel has the mean 1 + 2^-11, half way between two halves, and the same gradients.
+    // Every channel has the mean 1 + 2^-11, half way between two halves. So are the gradients of the first sample.
     constexpr std::size_t kChannels = 2000;
+    const Values ones(kChannels, 1.0f);
     Values acts(2 * kChannels, 1.0f);
     std::fill(acts.begin() + kChannels, acts.end(), 1.0f + 0x1p-10f);
-    Values grads(2 * kChannels, 1.0f);
-    std::fill(grads.begin() + kChannels, grads.end(), 0x1p-11f);
+    Values grads(2 * kChannels, 1.0f + 0x1p-10f);
+    std::fill(grads.begin() + kChannels, grads.end(), -1.0f);
     Bench bench;
     poplar::setStochasticRounding(bench.graph, bench.prog, true);
     const Tensor x = bench.input(HALF, {2, kChannels}, acts);
-    const auto [mean, inverse] = popnn::bn::batchNormStatistics(bench.graph, x, 0.1f, bench.prog, false);
-    const auto [gamma, beta] =
-        popnn::bn::batchNormParamGradients(bench.graph, x, bench.input(HALF, {2, kChannels}, grads), bench.prog);
+    const auto [mean, inverse] =
+        popnn::bn::distributedBatchNormStatistics(bench.graph, x, 0.1f, bench.prog, false, {}, 2);
+    const Tensor gradient = popnn::bn::distributedBatchNormGradients(
+        bench.graph, bench.input(HALF, {2, kChannels}, Values(2 * kChannels, 0.0f)),
+        bench.input(HALF, {2, kChannels}, grads), bench.input(HALF, {kChannels}, ones),
+        bench.input(HALF, {kChannels}, ones), bench.prog, {}, 2);
     bench.watch("mean", mean);
     bench.watch("inverse", inverse);
-    bench.watch("beta", beta);
+    bench.watch("gradient", gradient[0]);
     bench.run();
-    for (const std::string name : {"mean", "beta"}) {
+    for (const std::string name : {"mean", "gradient"}) {
         const Values values = bench.values(name);
         EXPECT_NEAR(mean_of(values), 1 + 0x1p-11, 0x1p-11 * 0.2) << name;
         EXPECT_NE(*std::ranges::min_element(values), *std::ranges::max_element(values)) << name;

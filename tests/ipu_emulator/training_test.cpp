@@ -154,8 +154,10 @@ private:
         const Tensor z = poplin::convolution(graph, in, w.kernel.value, w.params, false, prog, "conv", conv_options());
         const auto [mean, inverse] =
             popnn::bn::distributedBatchNormStatistics(graph, z, kEps, prog, false, reducer(), kMicroBatch);
-        const auto [out, whitened] =
-            popnn::bn::batchNormalise(graph, z, w.gamma.value, w.beta.value, mean, inverse, prog);
+        const Tensor whitened =
+            popops::map(graph, (_1 - _2) * _3, {z, mean.expand({1, 1}), inverse.expand({1, 1})}, prog);
+        const Tensor out = popops::map(graph, _1 * _2 + _3,
+                                       {whitened, w.gamma.value.expand({1, 1}), w.beta.value.expand({1, 1})}, prog);
         popnn::nonLinearityInPlace(graph, popnn::NonLinearityType::RELU, out, prog);
         return {in, whitened, inverse, out};
     }
@@ -165,9 +167,13 @@ private:
                     Sequence& prog) {
         const Tensor g =
             popnn::nonLinearityInputGradient(graph, popnn::NonLinearityType::RELU, layer.out, gradient, prog);
-        const auto [gamma, beta] = popnn::bn::batchNormParamGradients(graph, layer.whitened, g, prog);
-        popops::addInPlace(graph, w.gamma.gradient, gamma, prog);
-        popops::addInPlace(graph, w.beta.gradient, beta, prog);
+        const auto add_sum = [&](const Tensor& sum, const Tensor& terms) {
+            const Tensor total = popops::reduce(graph, terms, FLOAT, {0, 2, 3}, {popops::Operation::ADD}, prog);
+            popops::scaledAddTo(graph, sum, total, 1.0f, prog);
+        };
+        const popops::expr::Any product = popops::expr::Cast(_1, FLOAT) * popops::expr::Cast(_2, FLOAT);
+        add_sum(w.gamma.gradient, popops::map(graph, product, {layer.whitened, g}, prog));
+        add_sum(w.beta.gradient, g);
         const Tensor z = popnn::bn::distributedBatchNormGradients(graph, layer.whitened, g, layer.inverse,
                                                                   w.gamma.value, prog, reducer(), kMicroBatch);
         const Tensor kernel =

@@ -131,36 +131,6 @@ Pair statistics(const Place& place, const NormView& view, const Tensor& acts, fl
     return {place.map(Cast(_1, type), {mean}), place.map(Cast(Rsqrt(_1 * scale + eps), type), {variance})};
 }
 
-/// A tensor like the activations from a formula over them and statistics or parameters.
-Tensor applied(const Place& place, const NormView& view, const Tensor& acts, const Expr& formula,
-               const std::vector<Tensor>& operands, const std::string& name) {
-    Tensor out = new_tensor_like(place.graph, acts.elementType(), acts, op_name(place.debug, name));
-    popops::mapWithOutput(place.graph, formula, operands, view.of(out), place.prog, place.debug);
-    return out;
-}
-
-Tensor whiten(const Place& place, const NormView& view, const Tensor& acts, const Tensor& mean, const Tensor& inverse) {
-    return applied(place, view, acts, (_1 - _2) * _3, {view.of(acts), view.statistic(mean), view.statistic(inverse)},
-                   "whiten");
-}
-
-Tensor scaled(const Place& place, const NormView& view, const Tensor& acts, const Tensor& gamma, const Tensor& beta) {
-    return applied(place, view, acts, _1 * _2 + _3, {view.of(acts), view.parameter(gamma), view.parameter(beta)},
-                   "normalise");
-}
-
-Pair parameter_gradients(const Place& place, const Tensor& whitened, const Tensor& gradients) {
-    const Tensor x = channels_last(whitened);
-    const Tensor g = channels_last(gradients);
-    std::vector<std::size_t> dims;
-    for (std::size_t dim = 0; dim + 1 < x.rank(); ++dim)
-        dims.push_back(dim);
-    const Tensor product = place.map(Cast(_1, poplar::FLOAT) * Cast(_2, poplar::FLOAT), {x, g});
-    const auto as_acts = [&](const Tensor& t) { return place.map(Cast(_1, whitened.elementType()), {t}); };
-    return {as_acts(place.sum(product, dims, popops::Operation::ADD)),
-            as_acts(place.sum(g, dims, popops::Operation::ADD))};
-}
-
 /// inverse (gamma g - mean(gamma g) - x mean(gamma g x)), x whitened.
 Tensor input_gradient(const Place& place, const NormView& view, const Tensor& whitened, const Tensor& gradients,
                       const Tensor& inverse, const Tensor& gamma) {
@@ -174,15 +144,11 @@ Tensor input_gradient(const Place& place, const NormView& view, const Tensor& wh
     const std::vector<Tensor> means = place.means({place.sum(scaled, view.reduced(), popops::Operation::ADD),
                                                    place.sum(product, view.reduced(), popops::Operation::ADD)},
                                                   view.elements());
-    return applied(place, view, whitened, Cast(float3 * (_1 - _4 - float2 * _5), whitened.elementType()),
-                   {scaled, x, view.statistic(inverse), view.statistic(means[0]), view.statistic(means[1])},
-                   "gradient");
-}
-
-Tensor parameter(poplar::Graph& graph, const Tensor& acts, poplar::Type type, const poplar::DebugContext& debug,
-                 const std::string& name) {
-    require(acts.rank() >= 2, "poplin::createNorm" + name, "expected activations [batch][channels][field...]");
-    return new_tensor(graph, type, {acts.dim(1)}, op_name(debug, name));
+    Tensor out = new_tensor_like(place.graph, whitened.elementType(), whitened, op_name(place.debug, "gradient"));
+    popops::mapWithOutput(place.graph, Cast(float3 * (_1 - _4 - float2 * _5), whitened.elementType()),
+                          {scaled, x, view.statistic(inverse), view.statistic(means[0]), view.statistic(means[1])},
+                          view.of(out), place.prog, place.debug);
+    return out;
 }
 
 /// The groups of a norm whose statistics are [batch groups].
@@ -202,93 +168,11 @@ unsigned group_replicas(const Tensor& acts, unsigned norm_batch, const std::stri
 }  // namespace
 }  // namespace ipu_emulator
 
-namespace poplin {
-
-using namespace ipu_emulator;
-using poplar::Tensor;
-
-Tensor createNormGamma(poplar::Graph& graph, const Tensor& acts, const poplar::Type& type,
-                       const poplar::DebugContext& debugContext) {
-    return parameter(graph, acts, type, debugContext, "gamma");
-}
-
-Tensor createNormGamma(poplar::Graph& graph, const Tensor& acts, const poplar::DebugContext& debugContext) {
-    return createNormGamma(graph, acts, acts.elementType(), debugContext);
-}
-
-Tensor createNormBeta(poplar::Graph& graph, const Tensor& acts, const poplar::Type& type,
-                      const poplar::DebugContext& debugContext) {
-    return parameter(graph, acts, type, debugContext, "beta");
-}
-
-Tensor createNormBeta(poplar::Graph& graph, const Tensor& acts, const poplar::DebugContext& debugContext) {
-    return createNormBeta(graph, acts, acts.elementType(), debugContext);
-}
-
-Pair createNormParams(poplar::Graph& graph, const Tensor& acts, const poplar::DebugContext& debugContext) {
-    return {createNormGamma(graph, acts, debugContext), createNormBeta(graph, acts, debugContext)};
-}
-
-}  // namespace poplin
-
 using namespace ipu_emulator;
 
 #define NORM_TAIL const poplar::DebugContext &debug, const poplar::OptionFlags &options
 
-// The functions of one norm, whose names begin with NAME. GROUPS: the number of groups, from `acts` and `inverse`.
-#define NORM_FUNCTIONS(NAME, GROUPS)                                                                                 \
-    Tensor NAME##Whiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,         \
-                        Sequence& prog, NORM_TAIL) {                                                                 \
-        const NormView view(acts, (GROUPS), options, #NAME "Whiten");                                                \
-        return whiten({graph, prog, debug}, view, acts, mean, inverse);                                              \
-    }                                                                                                                \
-    Pair NAME##alise(poplar::Graph& graph, const Tensor& acts, const Tensor& gamma, const Tensor& beta,              \
-                     const Tensor& mean, const Tensor& inverse, Sequence& prog, NORM_TAIL) {                         \
-        const NormView view(acts, (GROUPS), options, #NAME "alise");                                                 \
-        const Tensor whitened = whiten({graph, prog, debug}, view, acts, mean, inverse);                             \
-        return {scaled({graph, prog, debug}, view, whitened, gamma, beta), whitened};                                \
-    }                                                                                                                \
-    Pair NAME##ParamGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,   \
-                              const Tensor& inverse, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {      \
-        const Tensor whitened = NAME##Whiten(graph, acts, mean, inverse, prog, debug, options);                      \
-        return NAME##ParamGradients(graph, whitened, gradsIn, prog, partials, debug, options);                       \
-    }                                                                                                                \
-    Pair NAME##ParamGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, Sequence& prog,   \
-                              const poplar::Type& partials, NORM_TAIL) {                                             \
-        check_partials(partials, #NAME "ParamGradients");                                                            \
-        check_options(#NAME "ParamGradients", options, {"groupNormStridedChannelGrouping"});                         \
-        return parameter_gradients({graph, prog, debug}, whitened, gradsIn);                                         \
-    }                                                                                                                \
-    Tensor NAME##Gradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,      \
-                           const Tensor& inverse, const Tensor& gamma, Sequence& prog, const poplar::Type& partials, \
-                           NORM_TAIL) {                                                                              \
-        const Tensor whitened = NAME##Whiten(graph, acts, mean, inverse, prog, debug, options);                      \
-        return NAME##Gradients(graph, whitened, gradsIn, inverse, gamma, prog, partials, debug, options);            \
-    }                                                                                                                \
-    Tensor NAME##Gradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& inverse,   \
-                           const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {           \
-        check_partials(partials, #NAME "Gradients");                                                                 \
-        const NormView view(acts, (GROUPS), options, #NAME "Gradients");                                             \
-        return input_gradient({graph, prog, debug}, view, acts, gradsIn, inverse, gamma);                            \
-    }
-
 namespace popnn::bn {
-
-// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
-Pair batchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased, bool stable,
-                         const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "batchNormStatistics");
-    const NormView view(acts, 0, options, "batchNormStatistics");
-    return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
-}
-
-NORM_FUNCTIONS(batchNorm, 0)
-
-Tensor batchNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& multiplicand, const Tensor& addend,
-                      Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, 0, options, "batchNormalise");
-    return scaled({graph, prog, debug}, view, acts, multiplicand, addend);
-}
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Pair distributedBatchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased,
@@ -310,15 +194,6 @@ Tensor distributedBatchNormGradients(poplar::Graph& graph, const Tensor& whitene
     return input_gradient({graph, prog, debug, std::move(reduce), replicas}, view, whitened, gradsIn, inverse, gamma);
 }
 
-Tensor distributedBatchNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn,
-                                     const Tensor& mean, const Tensor& inverse, const Tensor& gamma, Sequence& prog,
-                                     poplin::DistributedNormReduceCallback reduce, unsigned normBatchSize,
-                                     const poplar::Type& partials, NORM_TAIL) {
-    const Tensor whitened = batchNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return distributedBatchNormGradients(graph, whitened, gradsIn, inverse, gamma, prog, std::move(reduce),
-                                         normBatchSize, partials, debug, options);
-}
-
 }  // namespace popnn::bn
 
 namespace popnn::gn {
@@ -331,7 +206,12 @@ Pair groupNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Seq
     return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
 }
 
-NORM_FUNCTIONS(groupNorm, groups_of(acts, inverse))
+Tensor groupNormGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, const Tensor& inverse,
+                          const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
+    check_partials(partials, "groupNormGradients");
+    const NormView view(whitened, groups_of(whitened, inverse), options, "groupNormGradients");
+    return input_gradient({graph, prog, debug}, view, whitened, gradsIn, inverse, gamma);
+}
 
 }  // namespace popnn::gn
 
@@ -345,9 +225,13 @@ Pair layerNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Seq
     return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
 }
 
-NORM_FUNCTIONS(layerNorm, 1)
+Tensor layerNormGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, const Tensor& inverse,
+                          const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
+    check_partials(partials, "layerNormGradients");
+    const NormView view(whitened, 1, options, "layerNormGradients");
+    return input_gradient({graph, prog, debug}, view, whitened, gradsIn, inverse, gamma);
+}
 
 }  // namespace popnn::ln
 
-#undef NORM_FUNCTIONS
 #undef NORM_TAIL
