@@ -109,16 +109,7 @@ inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     poprand::uniform(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
     poprand::normal(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
     poprand::setSeed(graph, t, 0, prog);
-    poputil::calcLinearTileMapping(graph, std::vector<std::size_t>{2}, 1u, 1u);
-    poputil::calcLinearTileMapping(graph, t);
-    poputil::mapTensorLinearly(graph, t, 1u, 1u);
     poputil::mapTensorLinearly(graph, t);
-    poputil::mapTensorLinearlyWithOffset(graph, t, 1u, 1u, 2u);
-    poputil::mapTensorLinearlyWithOffset(graph, t);
-    poputil::cloneToIpu(graph, t, 1);
-    poputil::copyToIpu(graph, t, prog, 1);
-    poputil::createIpuCopy(graph, t, 1, t, t);
-    poputil::createBroadcastOperand(graph, t, HALF, 0);
     const auto op = gcl::CollectiveOperator::ADD;
     gcl::allReduceCrossReplica(graph, t, op, prog, gcl::CommGroup());
     gcl::allReduceCrossReplica(graph, t, op, prog);

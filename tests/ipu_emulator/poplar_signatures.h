@@ -45,7 +45,6 @@
 #include <popops/codelets.hpp>
 #include <poprand/RandomGen.hpp>
 #include <poprand/codelets.hpp>
-#include <poputil/Broadcast.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
@@ -215,21 +214,7 @@ SIGNATURE(poprand::normal, Tensor (*)(Graph&, const Tensor*, std::uint32_t, cons
                                       Sequence&, const DebugContext&));
 SIGNATURE(poprand::setSeed, void (*)(Graph&, const Tensor&, std::uint32_t, Sequence&, const DebugContext&));
 // poputil
-SIGNATURE(poputil::calcLinearTileMapping, std::vector<std::vector<Interval>> (*)(const Graph&, std::vector<std::size_t>,
-                                                                                 unsigned, unsigned, unsigned, bool));
-SIGNATURE(poputil::calcLinearTileMapping,
-          std::vector<std::vector<Interval>> (*)(const Graph&, const Tensor&, unsigned, bool));
-SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&, unsigned, unsigned));
 SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&));
-SIGNATURE(poputil::mapTensorLinearlyWithOffset, void (*)(Graph&, const Tensor&, unsigned, unsigned, unsigned, bool));
-SIGNATURE(poputil::mapTensorLinearlyWithOffset, void (*)(Graph&, const Tensor&, unsigned, bool));
-SIGNATURE(poputil::cloneToIpu, Tensor (*)(Graph&, const Tensor&, unsigned, const DebugContext&, TensorCloneMethod));
-SIGNATURE(poputil::copyToIpu,
-          Tensor (*)(Graph&, const Tensor&, Sequence&, unsigned, const DebugContext&, TensorCloneMethod));
-SIGNATURE(poputil::createIpuCopy,
-          Tensor (*)(Graph&, const Tensor&, unsigned, Tensor&, Tensor&, const DebugContext&, TensorCloneMethod));
-SIGNATURE(poputil::createBroadcastOperand,
-          Tensor (*)(Graph&, const Tensor&, const Type&, unsigned, bool, const DebugContext&));
 // gcl
 SIGNATURE(gcl::allReduceCrossReplica,
           Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));

@@ -423,17 +423,21 @@ TEST(Map, SigmoidOfLargeValues) {
 
 TEST(Poputil, MappingsAndCopiesBetweenIpus) {
     Bench bench(1, 2, 4);
-    const Tensor t = bench.graph.addVariable(FLOAT, {10});
-    poputil::mapTensorLinearly(bench.graph, t, 2, 1);
+    const Tensor t = bench.graph.addVariable(FLOAT, {150});
+    poputil::mapTensorLinearly(bench.graph, t);
     const auto mapping = bench.graph.getTileMapping(t);
-    EXPECT_EQ(mapping[0], (std::vector<poplar::Interval>{{0, 2}}));
-    EXPECT_EQ(mapping[4], (std::vector<poplar::Interval>{{8, 10}}));
-    EXPECT_THROW(poputil::copyToIpu(bench.graph, t, bench.prog, 1), poputil::poplibs_error) << "it is on both";
+    EXPECT_EQ(mapping[0], (std::vector<poplar::Interval>{{0, 32}}));
+    EXPECT_EQ(mapping[4], (std::vector<poplar::Interval>{{128, 150}}));
+    const Tensor large = bench.graph.addVariable(HALF, {1001});
+    poputil::mapTensorLinearly(bench.graph, large);
+    EXPECT_EQ(bench.graph.getTileMapping(large)[0], (std::vector<poplar::Interval>{{0, 128}}));
+    EXPECT_EQ(bench.graph.getTileMapping(large)[7], (std::vector<poplar::Interval>{{896, 1001}}));
     const Tensor source = bench.graph.addVariable(FLOAT, {4});
     bench.graph.setTileMapping(source, 2);
     bench.graph.setInitialValue(source, 3.0f);
-    const Tensor there = poputil::copyToIpu(bench.graph, source, bench.prog, 1);
-    EXPECT_EQ(bench.graph.getTileMapping(there)[6].size(), 1u);
+    const Tensor there = bench.graph.addVariable(FLOAT, {4});
+    bench.graph.setTileMapping(there, 6);
+    bench.prog.add(Copy(source, there));
     EXPECT_EQ(bench.result(there), Values(4, 3.0f));
 }
 

@@ -191,31 +191,16 @@ constexpr std::size_t kGrainBytes = 8;
 
 }  // namespace
 
-poplar::Graph::TileToTensorMapping linear_mapping(unsigned tiles, std::size_t count, std::size_t minimum,
-                                                  std::size_t grain, unsigned offset, bool ascending) {
-    poplar::Graph::TileToTensorMapping mapping(tiles);
-    const std::size_t step = std::max<std::size_t>(grain, 1);
-    const std::size_t grains = (count + step - 1) / step;
-    const std::size_t least = std::max<std::size_t>((minimum + step - 1) / step, 1);
-    const std::size_t per_tile = std::max((grains + tiles - 1) / tiles, least);
-    for (std::size_t i = 0; i * per_tile < grains; ++i) {
-        const std::size_t begin = i * per_tile * step;
-        const std::size_t end = std::min(begin + per_tile * step, count);
-        const std::size_t position = (i + offset) % tiles;
-        mapping[ascending ? position : tiles - 1 - position].emplace_back(begin, end);
-    }
-    return mapping;
-}
-
-poplar::Graph::TileToTensorMapping linear_mapping(unsigned tiles, std::size_t count, poplar::Type type, unsigned offset,
-                                                  bool ascending) {
-    const std::size_t size = type_size(type);
-    return linear_mapping(tiles, count, kLeastBytes / size, kGrainBytes / size, offset, ascending);
-}
-
 void map_linearly(poplar::Graph& graph, const poplar::Tensor& t) {
-    const auto tiles = static_cast<unsigned>(Access::tiles(graph).size());
-    graph.setTileMapping(t, linear_mapping(tiles, t.numElements(), t.elementType()));
+    const std::size_t count = t.numElements();
+    const std::size_t tiles = Access::tiles(graph).size();
+    const std::size_t grain = kGrainBytes / type_size(t.elementType());
+    const std::size_t grains = (count + grain - 1) / grain;
+    const std::size_t per_tile = grain * std::max((grains + tiles - 1) / tiles, kLeastBytes / kGrainBytes);
+    poplar::Graph::TileToTensorMapping mapping;
+    for (std::size_t begin = 0; begin < count; begin += per_tile)
+        mapping.push_back({{begin, std::min(begin + per_tile, count)}});
+    graph.setTileMapping(t, mapping);
 }
 
 poplar::Tensor new_tensor(poplar::Graph& graph, poplar::Type type, poplar::ArrayRef<std::size_t> shape,

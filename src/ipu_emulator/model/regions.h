@@ -62,15 +62,8 @@ private:
     std::vector<TileSpan> spans_;
 };
 
-// Tiles of variables that nobody maps by hand.
-
-/// Elements 0 .. count in equal grains over tiles offset, offset + 1, ... (the graph's last tile is followed by its
-/// first), with `minimum` elements on a tile unless there are fewer; descending tiles if not ascending.
-poplar::Graph::TileToTensorMapping linear_mapping(unsigned tiles, std::size_t count, std::size_t minimum,
-                                                  std::size_t grain, unsigned offset = 0, bool ascending = true);
-/// The same with the least sizes that libraries use: 128 bytes a tile, grains of 8 bytes.
-poplar::Graph::TileToTensorMapping linear_mapping(unsigned tiles, std::size_t count, poplar::Type type,
-                                                  unsigned offset = 0, bool ascending = true);
+/// Maps a variable that nobody maps by hand, with the least sizes that libraries use: 128 bytes on a tile, grains of
+/// 8 bytes.
 void map_linearly(poplar::Graph& graph, const poplar::Tensor& t);
 
 /// A new variable, mapped linearly.
