@@ -11,7 +11,9 @@
 #include <poplar/Graph.hpp>
 #include <poplar/IPUModel.hpp>
 #include <poplar/Program.hpp>
+#include <poputil/TileMapping.hpp>
 
+#include "ipu_emulator/model/graph_data.h"
 #include "ipu_emulator/model/machine.h"
 #include "ipu_emulator/numerics/half.h"
 #include "ipu_emulator/numerics/threads.h"
@@ -36,6 +38,14 @@ inline poplar::Device small_device(unsigned ipus = 1, unsigned tiles = 8) {
     return model.createDevice();
 }
 
+/// A variable, spread over the tiles of the graph.
+inline Tensor linear_variable(poplar::Graph& graph, poplar::Type type, const Shape& shape,
+                              const poplar::DebugContext& debug = {}) {
+    Tensor t = graph.addVariable(type, shape, debug);
+    poputil::mapTensorLinearly(graph, t);
+    return t;
+}
+
 /// A graph, a program that a test fills, and the values of tensors before and after.
 class Bench {
 public:
@@ -44,9 +54,7 @@ public:
           graph(device, poplar::replication_factor(replicas)),
           replicas_(replicas) {}
 
-    Tensor variable(poplar::Type type, const Shape& shape) {
-        return graph.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR, "variable");
-    }
+    Tensor variable(poplar::Type type, const Shape& shape) { return linear_variable(graph, type, shape, "variable"); }
     /// A variable with these values at the start, on all replicas.
     Tensor input(poplar::Type type, const Shape& shape, const Values& values) {
         Tensor t = variable(type, shape);
@@ -76,7 +84,7 @@ public:
         for (const Watched& watched : watched_) {
             if (watched.name != name) continue;
             const std::size_t n = watched.tensor.numElements();
-            const std::size_t size = graph.getTarget().getTypeSize(watched.tensor.elementType());
+            const std::size_t size = type_size(watched.tensor.elementType());
             std::vector<std::byte> bytes(n * size * replicas_);
             engine().readTensor(name, bytes.data(), bytes.data() + bytes.size());
             const std::byte* own = bytes.data() + replica * n * size;

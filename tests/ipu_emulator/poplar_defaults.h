@@ -119,7 +119,6 @@ inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     gcl::allGatherCrossReplica(graph, t, prog, gcl::CommGroup());
     t = concat(t, t);
     t = concat({t, t, t});
-    t = append(t, t);
     const FloatingPointBehaviour behaviour(true, true, true, true, false);
     setFloatingPointBehaviour(graph, prog, behaviour);
     setFloatingPointBehaviour(graph, prog, t);

@@ -18,7 +18,6 @@
 #include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
-#include <poputil/TileMapping.hpp>
 
 #include <numeric>
 
@@ -144,9 +143,7 @@ private:
 
     ConvWeights conv_weights(poplar::Graph& graph, const ConvParams& p) {
         const Tensor kernel = poplin::createWeights(graph, p, "kernel", conv_options());
-        const auto vector = [&] {
-            return graph.addVariable(setting_.type, {kChannels}, poplar::VariableMappingMethod::LINEAR, "parameter");
-        };
+        const auto vector = [&] { return linear_variable(graph, setting_.type, {kChannels}, "parameter"); };
         return {p, weight(graph, kernel, 0.3f), weight(graph, vector(), 0, 1), weight(graph, vector(), 0)};
     }
 
@@ -187,15 +184,14 @@ private:
     /// The second stage: convolution, mean over the field, classes, loss; then its gradients.
     void build_second_stage(const ConvWeights& w, Sequence& prog) {
         poplar::Graph& graph = second_;
-        const Tensor dense =
-            graph.addVariable(setting_.type, {kChannels, kClasses}, poplar::VariableMappingMethod::LINEAR);
+        const Tensor dense = linear_variable(graph, setting_.type, {kChannels, kClasses});
         const Weight classes = weight(graph, dense, 0.3f);
         const Layer layer = forward(graph, w, hidden_, prog);
         const Tensor pooled = popops::reduce(graph, layer.out, FLOAT, {2, 3}, {popops::Operation::ADD}, prog);
         const Tensor features = popops::map(graph, popops::expr::Cast(_1 * (1.0f / 16), setting_.type), {pooled}, prog);
         const Tensor logits = poplin::matMul(graph, features, classes.value, prog, FLOAT);
         const Tensor logs = popnn::logSoftmax(graph, logits, prog);
-        const Tensor hot = graph.addVariable(FLOAT, {samples_, kClasses}, poplar::VariableMappingMethod::LINEAR);
+        const Tensor hot = linear_variable(graph, FLOAT, {samples_, kClasses});
         popops::encodeOneHot(graph, labels_, hot, prog);
         const Tensor terms = popops::map(graph, _1 * _2 * (-1.0f / kBatch), {logs, hot}, prog);
         popops::reduceWithOutput(graph, terms, loss_, {0, 1}, {popops::Operation::ADD, true}, prog);
@@ -232,17 +228,14 @@ private:
 
 void Network::build() {
     auto& graph = bench_.graph;
-    const auto variable = [](poplar::Graph& g, poplar::Type type, const Shape& shape) {
-        return g.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR);
-    };
     const ConvWeights w1 = conv_weights(first_, params(8, 3, 1));
     const ConvWeights w2 = conv_weights(second_, params(8, kChannels, 2));
     images_ = poplin::createInput(first_, w1.params, "images");
     stashed_ = first_.clone(images_);
-    labels_ = variable(second_, UNSIGNED_INT, {samples_});
+    labels_ = linear_variable(second_, UNSIGNED_INT, {samples_});
     hidden_ = poplin::createInput(second_, w2.params, "hidden");
     hidden_gradient_ = second_.clone(hidden_);
-    loss_ = variable(second_, FLOAT, {});
+    loss_ = linear_variable(second_, FLOAT, {});
     poplar::setFloatingPointBehaviour(graph, bench_.prog, {true, true, true, setting_.type == HALF, true});
 
     Sequence forward0;
@@ -283,11 +276,11 @@ Sequence Network::pipelined(const Streams& streams, const poplar::Function& forw
     std::vector<std::size_t> shape = images_.shape();
     shape.insert(shape.begin(), 2);
     const auto counter = [&](const char* name) {
-        Tensor t = first_.addVariable(UNSIGNED_INT, {1}, poplar::VariableMappingMethod::LINEAR, name);
+        Tensor t = linear_variable(first_, UNSIGNED_INT, {1}, name);
         first_.setInitialValue(t, 0u);
         return t;
     };
-    const Tensor ring = first_.addVariable(setting_.type, shape, poplar::VariableMappingMethod::LINEAR, "ring");
+    const Tensor ring = linear_variable(first_, setting_.type, shape, "ring");
     const Tensor in = counter("in");
     const Tensor out = counter("out");
 

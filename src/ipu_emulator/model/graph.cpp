@@ -199,10 +199,6 @@ unsigned Graph::getReplicationFactor() const {
     return data_->replicas;
 }
 
-Graph Graph::getTopLevelGraph() const {
-    return Graph(data_, all_tiles(data_->tiles));
-}
-
 Graph Graph::createVirtualGraph(unsigned lowerTile, unsigned upperTile) {
     if (lowerTile >= upperTile || upperTile > tiles_.size()) {
         throw invalid_tile_mapping("Graph::createVirtualGraph: there are no tiles " + std::to_string(lowerTile) +
@@ -212,34 +208,8 @@ Graph Graph::createVirtualGraph(unsigned lowerTile, unsigned upperTile) {
     return Graph(data_, std::vector<unsigned>(tiles_.begin() + lowerTile, tiles_.begin() + upperTile));
 }
 
-Graph Graph::createVirtualGraph(unsigned numTilesPerIPU) {
-    return createVirtualGraph(all_tiles(numTilesPerIPU));
-}
-
-Graph Graph::createVirtualGraph(const std::vector<unsigned>& perIpuTiles) {
-    std::vector<unsigned> tiles;
-    const unsigned per_ipu = target_.getTilesPerIPU();
-    for (unsigned ipu = 0; ipu < target_.getNumIPUs(); ++ipu) {
-        for (const unsigned tile : perIpuTiles) {
-            if (tile >= per_ipu) {
-                throw invalid_tile_mapping("Graph::createVirtualGraph: there is no tile " + std::to_string(tile) +
-                                           " among " + std::to_string(per_ipu) + " of an IPU");
-            }
-            tiles.push_back(tiles_[ipu * per_ipu + tile]);
-        }
-    }
-    return Graph(data_, std::move(tiles));
-}
-
 Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const DebugContext& debugContext) {
     return new_variable(*data_, type, shape, debugContext.getPathName());
-}
-
-Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod mappingMethod,
-                          const DebugContext& debugContext) {
-    Tensor t = addVariable(type, shape, debugContext);
-    if (mappingMethod == VariableMappingMethod::LINEAR) map_linearly(*this, t);
-    return t;
 }
 
 Tensor Graph::addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type given, const void* values,
@@ -254,82 +224,18 @@ Tensor Graph::addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type give
     return t;
 }
 
-Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* values,
-                              const DebugContext& debugContext) {
-    if (type != HALF) throw type_error("Graph::addConstantHalf: expected the type half, got " + type.toString());
-    Tensor t = new_variable(*data_, type, shape, debugContext.getPathName(), Content::constant);
-    const auto* bytes = reinterpret_cast<const std::byte*>(values);
-    data_->variables.back().values.assign(bytes, bytes + 2 * t.numElements());
-    return t;
-}
-
-Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std::uint16_t value,
-                              const DebugContext& debugContext) {
-    const std::vector<std::uint16_t> values(element_count(shape), value);
-    return addConstantHalf(type, shape, values.data(), debugContext);
-}
-
 Tensor Graph::addReplicationIndexConstant(const DebugContext& debugContext) {
     return new_variable(*data_, UNSIGNED_INT, {}, debugContext.getPathName(), Content::replica_index);
 }
 
-namespace {
-
-/// The view of `t` in a new variable that has each of its elements once, in the order of memory.
-View with_aliases(const View& view, std::uint32_t variable, std::size_t elements,
-                  const std::vector<std::pair<std::uint32_t, std::size_t>>& sorted) {
-    const View all(variable, std::vector<std::size_t>{elements});
-    std::vector<View> parts;
-    for (const Run& run : view.runs()) {
-        for (std::size_t i = 0; i < run.count;) {
-            const auto place = [&](std::size_t n) {
-                const auto at = std::ranges::lower_bound(sorted, std::pair(run.variable, run.at(n)));
-                return static_cast<std::size_t>(at - sorted.begin());
-            };
-            const std::size_t first = place(i);
-            std::size_t count = run.stride == 0 ? run.count : 1;
-            while (run.stride != 0 && i + count < run.count && place(i + count) == first + count)
-                ++count;
-            parts.push_back(run.stride == 0 ? all.slice(first, first + 1, 0).broadcast(count, 0)
-                                            : all.slice(first, first + count, 0));
-            i += count;
-        }
-    }
-    return View::concat(parts, 0).reshape(view.shape());
-}
-
-Tensor clone_with_aliases(GraphData& graph, const Type& type, const Tensor& t, const std::string& name) {
-    const View& view = view_of(t);
-    std::vector<std::pair<std::uint32_t, std::size_t>> elements;
-    for (const Run& run : view.runs()) {
-        for (std::size_t i = 0; i < (run.stride == 0 ? 1 : run.count); ++i)
-            elements.emplace_back(run.variable, run.at(i));
-    }
-    std::ranges::sort(elements);
-    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
-    Variable variable;
-    variable.name = name;
-    variable.type = type;
-    variable.elements = elements.size();
-    const std::uint32_t id = graph.add(std::move(variable));
-    Tensor result = make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
-    graph.map(view_of(result), graph.spans(view));
-    return result;
-}
-
-}  // namespace
-
-Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debugContext, TensorCloneMethod method) {
-    const bool keeps_aliases = method == TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES ||
-                               method == TensorCloneMethod::GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES;
-    if (keeps_aliases && t.containsAliases()) return clone_with_aliases(*data_, type, t, debugContext.getPathName());
+Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debugContext) {
     Tensor result = like(*this, type, t, debugContext.getPathName());
     data_->map(view_of(result), data_->spans(view_of(t)));
     return result;
 }
 
-Tensor Graph::clone(const Tensor& t, const DebugContext& debugContext, TensorCloneMethod method) {
-    return clone(t.elementType(), t, debugContext, method);
+Tensor Graph::clone(const Tensor& t, const DebugContext& debugContext) {
+    return clone(t.elementType(), t, debugContext);
 }
 
 void Graph::setTileMapping(const Tensor& t, unsigned tile) {

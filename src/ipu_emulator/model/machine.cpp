@@ -115,8 +115,6 @@ std::unique_ptr<Step> Machine::make_step(const poplar::Program& program) {
         case Kind::from_buffer:
         case Kind::to_buffer:
             return make_transfer_step(*this, node);
-        case Kind::undefine:
-            return make_undefine_step(*this, node.tensors[0]);
         case Kind::call:
             if (node.graph != origin_.get())
                 throw poplar::control_program_error("Engine: the program calls a function of another graph");

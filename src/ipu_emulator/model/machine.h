@@ -141,7 +141,6 @@ private:
 std::unique_ptr<Step> make_op_step(Machine& machine, const HostOp& op);
 std::unique_ptr<Step> make_copy_step(Machine& machine, const poplar::Tensor& source, const poplar::Tensor& destination);
 std::unique_ptr<Step> make_transfer_step(Machine& machine, const ProgramNode& node);
-std::unique_ptr<Step> make_undefine_step(Machine& machine, const poplar::Tensor& t);
 std::unique_ptr<Step> make_control_step(Machine& machine, const ProgramNode& node);
 
 }  // namespace ipu_emulator

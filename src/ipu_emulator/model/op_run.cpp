@@ -208,9 +208,9 @@ void Replica::need_written(const Regions& regions, std::size_t begin, std::size_
     });
 }
 
-void Replica::mark(const Regions& regions, std::size_t begin, std::size_t count, bool is_written) {
+void Replica::mark(const Regions& regions, bool is_written) {
     if (written.empty()) return;
-    regions.for_each(begin, count, [&](std::uint32_t variable, std::size_t element) {
+    regions.for_each(0, regions.count(), [&](std::uint32_t variable, std::size_t element) {
         written[variable][element] = is_written ? 1 : 0;
     });
 }

@@ -179,8 +179,7 @@ struct Replica {
     void need_written(const Regions& regions, const std::string& reader) const {
         need_written(regions, 0, regions.count(), reader);
     }
-    void mark(const Regions& regions, std::size_t begin, std::size_t count, bool is_written);
-    void mark(const Regions& regions, bool is_written) { mark(regions, 0, regions.count(), is_written); }
+    void mark(const Regions& regions, bool is_written);
     void copy_marks(const Regions& to, std::size_t begin, std::size_t count, const Regions& from, std::size_t source);
 };
 

@@ -108,7 +108,7 @@ void check_transfer(const std::string& what, const Tensor& t, Type type, std::si
     }
 }
 
-/// Streams, buffers and offsets belong to the graph of the tensor that is copied.
+/// Streams and buffers belong to the graph of the tensor that is copied.
 void check_graph(const std::string& what, const Tensor& t, const GraphData* graph) {
     if (Access::data(t).graph == graph) return;
     throw control_program_error(what + ": it belongs to another graph than the tensor " + t.shapeToString());
@@ -181,35 +181,6 @@ If::If(const Tensor& predicate, const Program& trueBody, const Program& falseBod
     node_->parts = {used(trueBody), used(falseBody)};
 }
 
-Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
-               const Program& defaultCaseBody, const DebugContext& debugContext) {
-    check_scalar("Switch" + in_name(debugContext), control, {INT, UNSIGNED_INT});
-    node_ = new_node(Kind::choice, debugContext);
-    node_->tensors = {control};
-    node_->parts = {used(defaultCaseBody)};
-    for (const auto& [value, body] : cases)
-        add(value, body);
-}
-
-Switch::Switch(const Tensor& control, const DebugContext& debugContext)
-    : Switch(control, {}, Sequence(), debugContext) {}
-
-Switch::Switch(const Tensor& control, const Program& defaultCaseBody, const DebugContext& debugContext)
-    : Switch(control, {}, defaultCaseBody, debugContext) {}
-
-Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
-               const DebugContext& debugContext)
-    : Switch(control, cases, Sequence(), debugContext) {}
-
-Switch& Switch::add(std::int32_t value, const Program& body) {
-    if (node_->part_of_other) throw control_program_error("Switch::add: the switch is part of another program already");
-    if (std::ranges::count(node_->cases, value) != 0)
-        throw control_program_error("Switch::add: there is a case " + std::to_string(value) + " already");
-    node_->cases.push_back(value);
-    node_->parts.push_back(used(body));
-    return *this;
-}
-
 Call::Call(Function f, const DebugContext& debugContext) {
     node_ = new_node(Kind::call, debugContext);
     node_->index = Access::index(f);
@@ -231,9 +202,8 @@ Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debug
 
 namespace {
 
-/// A copy between `t` and a stream or a remote buffer, or those rows of it that `offsets` names.
+/// A copy between `t` and a stream or the first row of a remote buffer.
 template <class Host> std::shared_ptr<ProgramNode> new_transfer(bool to_device, const Host& host, const Tensor& t,
-                                                                const Tensor* offsets,
                                                                 const DebugContext& debugContext) {
     constexpr bool kStream = std::is_same_v<Host, DataStream>;
     const std::string what = std::string("Copy ") + (to_device ? "from" : "to") + " the " +
@@ -244,14 +214,7 @@ template <class Host> std::shared_ptr<ProgramNode> new_transfer(bool to_device, 
     auto node = new_node(to_device ? kFrom : kTo, debugContext);
     node->index = Access::index(host);
     node->tensors = {t};
-    std::size_t rows = 1;
-    if (offsets != nullptr) {
-        check_graph(what, *offsets, Access::graph(host));
-        rows = offsets->numElements();
-        check_transfer(what + ", offsets", *offsets, UNSIGNED_INT, rows);
-        node->tensors.push_back(*offsets);
-    }
-    check_transfer(what, t, host.elementType(), host.numElements() * rows);
+    check_transfer(what, t, host.elementType(), host.numElements());
     if (to_device) check_writeable(t, what);
     if (kStream && Access::graph(host)->streams[node->index].to_device != to_device) {
         throw control_program_error(
@@ -263,36 +226,19 @@ template <class Host> std::shared_ptr<ProgramNode> new_transfer(bool to_device, 
 }  // namespace
 
 Copy::Copy(const DataStream& stream, const Tensor& dst, bool, const DebugContext& debugContext) {
-    node_ = new_transfer(true, stream, dst, nullptr, debugContext);
+    node_ = new_transfer(true, stream, dst, debugContext);
 }
 
 Copy::Copy(const Tensor& src, const DataStream& stream, bool, const DebugContext& debugContext) {
-    node_ = new_transfer(false, stream, src, nullptr, debugContext);
+    node_ = new_transfer(false, stream, src, debugContext);
 }
 
 Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext) {
-    node_ = new_transfer(true, buffer, dst, nullptr, debugContext);
-}
-
-Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const Tensor& offset, const DebugContext& debugContext) {
-    node_ = new_transfer(true, buffer, dst, &offset, debugContext);
+    node_ = new_transfer(true, buffer, dst, debugContext);
 }
 
 Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const DebugContext& debugContext) {
-    node_ = new_transfer(false, buffer, src, nullptr, debugContext);
-}
-
-Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const Tensor& offset, const DebugContext& debugContext) {
-    node_ = new_transfer(false, buffer, src, &offset, debugContext);
-}
-
-WriteUndef::WriteUndef(const Tensor& t, const DebugContext& debugContext) {
-    if (t.containsConstant()) {
-        throw graph_connection_error("WriteUndef" + in_name(debugContext) + ": the tensor " + t.shapeToString() +
-                                     " has constants");
-    }
-    node_ = new_node(Kind::undefine, debugContext);
-    node_->tensors = {t};
+    node_ = new_transfer(false, buffer, src, debugContext);
 }
 
 }  // namespace program

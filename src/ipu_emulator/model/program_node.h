@@ -19,21 +19,18 @@ struct ProgramNode {
         repeat,       // parts: body
         while_true,   // parts: condition, body; tensors: predicate
         branch,       // parts: true, false; tensors: predicate
-        choice,       // parts: default, cases; tensors: control
         call,         // index: function
         copy,         // tensors: source, destination
         from_stream,  // index: stream; tensors: destination
         to_stream,    // index: stream; tensors: source
-        from_buffer,  // index: remote buffer; tensors: destination, offsets if given
-        to_buffer,    // index: remote buffer; tensors: source, offsets if given
-        undefine,     // tensors: what has no value any longer
+        from_buffer,  // index: remote buffer; tensors: destination
+        to_buffer,    // index: remote buffer; tensors: source
         op,
     };
 
     Kind kind = Kind::sequence;
     std::string name;
     std::vector<poplar::Program> parts = {};
-    std::vector<std::int32_t> cases = {};
     unsigned count = 0;
     std::size_t index = 0;
     const GraphData* graph = nullptr;  // of a call

@@ -205,7 +205,9 @@ void map_linearly(poplar::Graph& graph, const poplar::Tensor& t) {
 
 poplar::Tensor new_tensor(poplar::Graph& graph, poplar::Type type, poplar::ArrayRef<std::size_t> shape,
                           const std::string& name) {
-    return graph.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR, name);
+    poplar::Tensor t = graph.addVariable(type, shape, name);
+    map_linearly(graph, t);
+    return t;
 }
 
 poplar::Tensor like(poplar::Graph& graph, poplar::Type type, const poplar::Tensor& t, const std::string& name) {

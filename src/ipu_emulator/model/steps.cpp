@@ -1,6 +1,5 @@
 // The steps that each kind of program takes when it runs.
 #include <algorithm>
-#include <cstring>
 
 #include <poplar/exceptions.hpp>
 
@@ -140,24 +139,6 @@ struct CopyStep : Step {
     bool overlap;
 };
 
-struct UndefineStep : Step {
-    UndefineStep(Machine& machine, const poplar::Tensor& t) : regions(machine.regions(t)) {}
-
-    void run(Machine& machine, Active active) override {
-        for (const unsigned i : active) {
-            Replica& replica = machine.replica(i);
-            if (replica.written.empty()) return;
-            replica.mark(regions, false);
-            const std::size_t size = regions.element_size();
-            regions.for_each(0, regions.count(), [&](std::uint32_t v, std::size_t e) {
-                std::memset(replica.bases[v] + e * size, 0xff, size);
-            });
-        }
-    }
-
-    Regions regions;
-};
-
 struct StreamStep : Step {
     StreamStep(Machine& machine, const ProgramNode& node)
         : stream(machine.graph().streams[node.index].stream),
@@ -196,13 +177,10 @@ struct StreamStep : Step {
 struct RemoteStep : Step {
     RemoteStep(Machine& machine, const ProgramNode& node)
         : buffer(node.index),
-          row_elements(machine.graph().remote_buffers[node.index].numElements()),
           in(node.kind == ProgramNode::Kind::from_buffer),
           regions(machine.regions(node.tensors[0])),
           name("Copy " + std::string(in ? "from" : "to") + " the remote buffer \"" +
-               machine.graph().remote_buffers[node.index].handle() + "\"") {
-        if (node.tensors.size() > 1) offsets.push_back(machine.regions(node.tensors[1]));
-    }
+               machine.graph().remote_buffers[node.index].handle() + "\"") {}
 
     void run(Machine& machine, Active active) override {
         machine.need_all(active, name);
@@ -210,29 +188,20 @@ struct RemoteStep : Step {
             Replica& replica = machine.replica(i);
             const Bases bases = replica.bases.data();
             if (!in) replica.need_written(regions, name);
-            const std::size_t rows = offsets.empty() ? 1 : offsets[0].count();
-            for (const Regions& offset : offsets)
-                replica.need_written(offset, name);
-            for (std::size_t n = 0; n < rows; ++n) {
-                std::uint32_t repeat = 0;
-                if (!offsets.empty()) offsets[0].gather(bases, n, 1, &repeat);
-                const RemoteRow row = machine.row(buffer, repeat, i);
-                if (in) {
-                    regions.scatter(bases, n * row_elements, row_elements, row.memory);
-                    replica.mark(regions, n * row_elements, row_elements, row.written);
-                } else {
-                    regions.gather(bases, n * row_elements, row_elements, row.memory);
-                    row.written = 1;
-                }
+            const RemoteRow row = machine.row(buffer, 0, i);
+            if (in) {
+                regions.scatter(bases, 0, regions.count(), row.memory);
+                replica.mark(regions, row.written != 0);
+            } else {
+                regions.gather(bases, 0, regions.count(), row.memory);
+                row.written = 1;
             }
         }
     }
 
     std::size_t buffer;
-    std::size_t row_elements;
     bool in;
     Regions regions;
-    std::vector<Regions> offsets;
     std::string name;
 };
 
@@ -294,36 +263,26 @@ struct WhileStep : Step {
     std::vector<unsigned> running;
 };
 
-/// If and Switch: each replica takes the part that its number names, else the first one.
-struct ChoiceStep : Step {
-    ChoiceStep(Machine& machine, const ProgramNode& node) : decision(machine, node.tensors[0], "Switch") {
-        for (const poplar::Program& part : node.parts)
-            parts.push_back(&machine.compile(part));
-        values = node.cases;
-        if (node.kind == ProgramNode::Kind::branch) values = {0};  // parts: true, false
-        taking.reserve(machine.replica_count());
+struct BranchStep : Step {
+    BranchStep(Machine& machine, const ProgramNode& node) : decision(machine, node.tensors[0], "Switch") {
+        for (std::size_t part = 0; part < 2; ++part) {
+            parts[part] = &machine.compile(node.parts[part]);
+            taking[part].reserve(machine.replica_count());
+        }
     }
 
     void run(Machine& machine, Active active) override {
-        if (parts.empty()) return;
-        chosen.resize(machine.replica_count());
-        for (const unsigned i : active) {
-            const auto at = std::ranges::find(values, decision.of(machine, i));
-            chosen[i] = at == values.end() ? 0 : static_cast<std::size_t>(at - values.begin()) + 1;
-        }
-        for (std::size_t part = 0; part < parts.size(); ++part) {
-            taking.clear();
-            for (const unsigned i : active)
-                if (chosen[i] == part) taking.push_back(i);
-            if (!taking.empty()) parts[part]->run(machine, taking);
-        }
+        for (auto& replicas : taking)
+            replicas.clear();
+        for (const unsigned i : active)
+            taking[decision.of(machine, i) != 0 ? 0 : 1].push_back(i);
+        for (std::size_t part = 0; part < 2; ++part)
+            if (!taking[part].empty()) parts[part]->run(machine, taking[part]);
     }
 
     Decision decision;
-    std::vector<Step*> parts;
-    std::vector<std::int32_t> values;
-    std::vector<std::size_t> chosen;
-    std::vector<unsigned> taking;
+    Step* parts[2];  // if true, if false
+    std::vector<unsigned> taking[2];
 };
 
 }  // namespace
@@ -343,10 +302,6 @@ std::unique_ptr<Step> make_transfer_step(Machine& machine, const ProgramNode& no
     return std::make_unique<RemoteStep>(machine, node);
 }
 
-std::unique_ptr<Step> make_undefine_step(Machine& machine, const poplar::Tensor& t) {
-    return std::make_unique<UndefineStep>(machine, t);
-}
-
 std::unique_ptr<Step> make_control_step(Machine& machine, const ProgramNode& node) {
     using Kind = ProgramNode::Kind;
     switch (node.kind) {
@@ -355,8 +310,7 @@ std::unique_ptr<Step> make_control_step(Machine& machine, const ProgramNode& nod
         case Kind::while_true:
             return std::make_unique<WhileStep>(machine, node);
         case Kind::branch:
-        case Kind::choice:
-            return std::make_unique<ChoiceStep>(machine, node);
+            return std::make_unique<BranchStep>(machine, node);
         default:
             break;
     }

@@ -2,11 +2,10 @@
 #include <poplar/DeviceManager.hpp>
 #include <poplar/IPUModel.hpp>
 #include <poplar/Target.hpp>
+#include <poplar/Type.hpp>
 #include <poplar/exceptions.hpp>
 
-#include "ipu_emulator/model/graph_data.h"
 #include "ipu_emulator/model/options.h"
-#include "ipu_emulator/numerics/half.h"
 
 namespace poplar {
 
@@ -42,20 +41,6 @@ Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, StringRef
     check_architecture(systemType.cloneAsString());
     check_options("Target::createIPUTarget", options, {"gatewayMode", "ipuLinkTopology", "syncConfiguration"});
     return Target(TargetType::IPU, numIPUs, tilesPerIPU);
-}
-
-unsigned Target::getTypeSize(const Type& type) const {
-    return static_cast<unsigned>(type_size(type));
-}
-
-void copyFloatToDeviceHalf(const Target&, const float* src, void* dst, std::size_t count) {
-    auto* halves = static_cast<std::uint16_t*>(dst);
-    for (std::size_t i = 0; i < count; ++i)
-        halves[i] = ieee_half(src[i]);
-}
-
-void copyDeviceHalfToFloat(const Target&, const void* src, float* dst, std::size_t count) {
-    to_floats(static_cast<const std::uint16_t*>(src), dst, count);
 }
 
 std::vector<Device> DeviceManager::getDevices() const {

@@ -108,10 +108,6 @@ std::string Tensor::shapeToString() const {
     return shape_text(view(*this).shape());
 }
 
-bool Tensor::isContiguous() const {
-    return view(*this).contiguous();
-}
-
 bool Tensor::containsAliases() const {
     return view(*this).has_aliases();
 }
@@ -124,30 +120,8 @@ bool Tensor::containsConstant() const {
                                [&](const Run& run) { return variables[run.variable].content != Content::variable; });
 }
 
-bool Tensor::isParallelWriteable() const {
-    return !containsAliases() && !containsConstant();
-}
-
-std::vector<Interval> Tensor::getContiguousRegions() const {
-    std::vector<Interval> regions;
-    std::size_t begin = 0;
-    for (const Run& run : view(*this).runs()) {
-        const std::size_t step = run.stride == 1 ? run.count : 1;
-        for (std::size_t i = 0; i < run.count; i += step, begin += step)
-            regions.emplace_back(begin, begin + step);
-    }
-    return regions;
-}
-
 Tensor Tensor::operator[](std::size_t i) const {
     return slice(i, i + 1, 0).squeeze({0});
-}
-
-Tensor Tensor::index(ArrayRef<std::size_t> indices) const {
-    Tensor result = *this;
-    for (const std::size_t i : indices)
-        result = result[i];
-    return result;
 }
 
 Tensor Tensor::slice(std::size_t begin, std::size_t end, unsigned dimension) const {
@@ -157,21 +131,6 @@ Tensor Tensor::slice(std::size_t begin, std::size_t end, unsigned dimension) con
 
 Tensor Tensor::slice(const Interval& region, unsigned dimension) const {
     return slice(region.begin(), region.end(), dimension);
-}
-
-Tensor Tensor::slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const {
-    if (begin.size() != rank() || end.size() != rank()) wrong("slice", *this, "expected a range for each dimension");
-    Tensor result = *this;
-    for (unsigned dim = 0; dim < begin.size(); ++dim)
-        result = result.slice(begin[dim], end[dim], dim);
-    return result;
-}
-
-std::vector<Tensor> Tensor::slices(ArrayRef<Interval> intervals, unsigned dimension) const {
-    std::vector<Tensor> result;
-    for (const Interval& interval : intervals)
-        result.push_back(slice(interval, dimension));
-    return result;
 }
 
 Tensor Tensor::flatten() const {
@@ -311,10 +270,6 @@ Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
 
 Tensor concat(const Tensor& first, const Tensor& second, unsigned dimension) {
     return concat({first, second}, dimension);
-}
-
-Tensor append(const Tensor& first, const Tensor& second, unsigned dimension) {
-    return concat(first, second.expand({dimension}), dimension);
 }
 
 }  // namespace poplar

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -15,9 +14,7 @@
 #include <poplar/StringRef.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
-#include <poplar/TensorCloneMethod.hpp>
 #include <poplar/Type.hpp>
-#include <poplar/VariableMappingMethod.hpp>
 #include <poplar/replication_factor.hpp>
 
 namespace ipu_emulator {
@@ -39,31 +36,20 @@ public:
     /// One replica's IPUs, of a virtual graph its tiles.
     const Target& getTarget() const { return target_; }
     unsigned getReplicationFactor() const;
-    Graph getTopLevelGraph() const;
     /// The graph of tiles [lowerTile, upperTile) of this one.
     Graph createVirtualGraph(unsigned lowerTile, unsigned upperTile);
-    Graph createVirtualGraph(unsigned numTilesPerIPU);
-    Graph createVirtualGraph(const std::vector<unsigned>& perIpuTiles);
 
     Tensor addVariable(const Type& type, ArrayRef<std::size_t> shape, const DebugContext& debugContext = {});
-    Tensor addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod mappingMethod,
-                       const DebugContext& debugContext = {});
     template <class T> Tensor addConstant(const Type& type, ArrayRef<std::size_t> shape, ArrayRef<T> values,
                                           const DebugContext& debugContext = {});
     template <class T> Tensor addConstant(const Type& type, ArrayRef<std::size_t> shape, const T* values,
                                           const DebugContext& debugContext = {});
     template <class T>
     Tensor addConstant(const Type& type, ArrayRef<std::size_t> shape, T value, const DebugContext& debugContext = {});
-    Tensor addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std::uint16_t value,
-                           const DebugContext& debugContext = {});
-    Tensor addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* values,
-                           const DebugContext& debugContext = {});
     /// A scalar UNSIGNED_INT: the replica's number.
     Tensor addReplicationIndexConstant(const DebugContext& debugContext = {});
-    Tensor clone(const Type& type, const Tensor& t, const DebugContext& debugContext = {},
-                 TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-    Tensor clone(const Tensor& t, const DebugContext& debugContext = {},
-                 TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
+    Tensor clone(const Type& type, const Tensor& t, const DebugContext& debugContext = {});
+    Tensor clone(const Tensor& t, const DebugContext& debugContext = {});
 
     void setTileMapping(const Tensor& t, unsigned tile);
     /// mapping[tile]: intervals of the flattened tensor. Throws invalid_tile_mapping for an element on two tiles.

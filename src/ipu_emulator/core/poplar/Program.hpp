@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include <poplar/ArrayRef.hpp>
 #include <poplar/DataStream.hpp>
@@ -68,19 +65,6 @@ public:
        const DebugContext& debugContext = {});
 };
 
-/// Runs the case whose number the scalar INT or UNSIGNED_INT has, else the default.
-class Switch : public Program {
-public:
-    Switch(const Tensor& control, const DebugContext& debugContext = {});
-    Switch(const Tensor& control, const Program& defaultCaseBody, const DebugContext& debugContext = {});
-    Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
-           const DebugContext& debugContext = {});
-    Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
-           const Program& defaultCaseBody, const DebugContext& debugContext = {});
-
-    Switch& add(std::int32_t value, const Program& body);
-};
-
 class Call : public Program {
 public:
     Call(Function f, const DebugContext& debugContext = {});
@@ -95,17 +79,9 @@ public:
          const DebugContext& debugContext = {});
     Copy(const Tensor& src, const DataStream& stream, bool optimiseMemory = false,
          const DebugContext& debugContext = {});
+    /// Of a remote buffer, the first row.
     Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext = {});
-    /// `offset`: UNSIGNED_INT numbers of rows; dst has as many rows.
-    Copy(const RemoteBuffer& buffer, const Tensor& dst, const Tensor& offset, const DebugContext& debugContext = {});
     Copy(const Tensor& src, const RemoteBuffer& buffer, const DebugContext& debugContext = {});
-    Copy(const Tensor& src, const RemoteBuffer& buffer, const Tensor& offset, const DebugContext& debugContext = {});
-};
-
-/// The tensor's elements have no value from here on.
-class WriteUndef : public Program {
-public:
-    WriteUndef(const Tensor& t, const DebugContext& debugContext = {});
 };
 
 }  // namespace program

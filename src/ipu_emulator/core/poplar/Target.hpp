@@ -1,11 +1,8 @@
 #pragma once
 
-#include <cstddef>
-
 #include <poplar/OptionFlags.hpp>
 #include <poplar/StringRef.hpp>
 #include <poplar/TargetType.hpp>
-#include <poplar/Type.hpp>
 
 namespace poplar {
 
@@ -22,7 +19,6 @@ public:
     unsigned getNumIPUs() const { return ipus_; }
     unsigned getTilesPerIPU() const { return tiles_per_ipu_; }
     unsigned getNumTiles() const { return ipus_ * tiles_per_ipu_; }
-    unsigned getTypeSize(const Type& type) const;
 
     friend bool operator==(const Target&, const Target&) = default;
 
@@ -36,9 +32,5 @@ private:
     unsigned ipus_;
     unsigned tiles_per_ipu_;
 };
-
-/// binary32 to binary16, nearest-even, `count` elements; beyond its range the result is infinite.
-void copyFloatToDeviceHalf(const Target& target, const float* src, void* dst, std::size_t count);
-void copyDeviceHalfToFloat(const Target& target, const void* src, float* dst, std::size_t count);
 
 }  // namespace poplar

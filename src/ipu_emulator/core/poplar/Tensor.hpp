@@ -31,23 +31,14 @@ public:
     std::size_t numElements() const;
     std::string shapeToString() const;
     bool valid() const { return data_ != nullptr; }
-    /// True if the elements follow each other in one variable.
-    bool isContiguous() const;
     /// True if an element occurs twice.
     bool containsAliases() const;
     bool containsConstant() const;
-    /// True if the tensor may be written to: it has neither aliases nor constants.
-    bool isParallelWriteable() const;
-    /// Intervals of the flattened tensor whose elements follow each other in one variable.
-    std::vector<Interval> getContiguousRegions() const;
 
     Tensor operator[](std::size_t i) const;
-    Tensor index(ArrayRef<std::size_t> indices) const;
     Tensor slice(std::size_t begin, std::size_t end, unsigned dimension) const;
     Tensor slice(std::size_t begin, std::size_t end) const { return slice(begin, end, 0); }
     Tensor slice(const Interval& region, unsigned dimension = 0) const;
-    Tensor slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const;
-    std::vector<Tensor> slices(ArrayRef<Interval> intervals, unsigned dimension = 0) const;
     Tensor flatten() const;
     /// Merges dimensions [dimBegin, dimEnd).
     Tensor flatten(unsigned dimBegin, unsigned dimEnd) const;
@@ -81,7 +72,5 @@ private:
 
 Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension = 0);
 Tensor concat(const Tensor& first, const Tensor& second, unsigned dimension = 0);
-/// Adds `second`, with a new first dimension, as a further element of `first`.
-Tensor append(const Tensor& first, const Tensor& second, unsigned dimension = 0);
 
 }  // namespace poplar

@@ -1,7 +1,0 @@
-#pragma once
-
-namespace poplar {
-
-enum class VariableMappingMethod { NONE, LINEAR };
-
-}  // namespace poplar
