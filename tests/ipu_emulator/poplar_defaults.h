@@ -26,15 +26,9 @@ inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn:
     popnn::gn::groupNormGradients(graph, t, t, t, t, prog);
     popnn::ln::layerNormGradients(graph, t, t, t, t, prog);
     const auto relu = popnn::NonLinearityType::RELU;
-    float scaling = 1;
-    popnn::nonLinearityInPlace(graph, relu, t, prog);
-    popnn::nonLinearityInPlace(graph, relu, t, scaling, prog);
     popnn::nonLinearity(graph, relu, t, prog);
-    popnn::nonLinearity(graph, relu, t, scaling, prog);
     popnn::nonLinearityInputGradient(graph, relu, t, t, prog);
     popnn::logSoftmaxInPlace(graph, t, prog);
-    popnn::logSoftmax(graph, t, prog);
-    popnn::topK(graph, t, t, 2, true, prog);
     popnn::pooling::pool(graph, params, t, prog);
     popnn::pooling::poolInputGradient(graph, params, t, t, t, false, prog);
     popnn::pooling::poolInputGradient(graph, params, 1u, t, prog);

@@ -28,7 +28,6 @@
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
 #include <popnn/LogSoftmax.hpp>
-#include <popnn/Loss.hpp>
 #include <popnn/NonLinearity.hpp>
 #include <popnn/Pooling.hpp>
 #include <popnn/codelets.hpp>
@@ -92,19 +91,11 @@ SIGNATURE(popnn::gn::groupNormGradients, Tensor (*)(Graph&, const Tensor&, const
                                                     Sequence&, const Type&, OPTIONS));
 SIGNATURE(popnn::ln::layerNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                                     Sequence&, const Type&, OPTIONS));
-SIGNATURE(popnn::nonLinearityInPlace,
-          void (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearity,
           Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
-SIGNATURE(popnn::nonLinearityInPlace,
-          void (*)(Graph&, popnn::NonLinearityType, const Tensor&, float&, Sequence&, const DebugContext&));
-SIGNATURE(popnn::nonLinearity,
-          Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, float&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearityInputGradient,
           Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::logSoftmaxInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
-SIGNATURE(popnn::logSoftmax, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
-SIGNATURE(popnn::topK, Tensor (*)(Graph&, const Tensor&, Tensor&, unsigned, bool, Sequence&, const DebugContext&));
 SIGNATURE(popnn::pooling::pool,
           Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popnn::pooling::poolInputGradient, Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&,

@@ -153,9 +153,9 @@ private:
             popnn::bn::distributedBatchNormStatistics(graph, z, kEps, prog, false, reducer(), kMicroBatch);
         const Tensor whitened =
             popops::map(graph, (_1 - _2) * _3, {z, mean.expand({1, 1}), inverse.expand({1, 1})}, prog);
-        const Tensor out = popops::map(graph, _1 * _2 + _3,
-                                       {whitened, w.gamma.value.expand({1, 1}), w.beta.value.expand({1, 1})}, prog);
-        popnn::nonLinearityInPlace(graph, popnn::NonLinearityType::RELU, out, prog);
+        const Tensor scaled = popops::map(graph, _1 * _2 + _3,
+                                          {whitened, w.gamma.value.expand({1, 1}), w.beta.value.expand({1, 1})}, prog);
+        const Tensor out = popnn::nonLinearity(graph, popnn::NonLinearityType::RELU, scaled, prog);
         return {in, whitened, inverse, out};
     }
 
@@ -189,8 +189,8 @@ private:
         const Layer layer = forward(graph, w, hidden_, prog);
         const Tensor pooled = popops::reduce(graph, layer.out, FLOAT, {2, 3}, {popops::Operation::ADD}, prog);
         const Tensor features = popops::map(graph, popops::expr::Cast(_1 * (1.0f / 16), setting_.type), {pooled}, prog);
-        const Tensor logits = poplin::matMul(graph, features, classes.value, prog, FLOAT);
-        const Tensor logs = popnn::logSoftmax(graph, logits, prog);
+        const Tensor logs = poplin::matMul(graph, features, classes.value, prog, FLOAT);
+        popnn::logSoftmaxInPlace(graph, logs, prog);
         const Tensor hot = linear_variable(graph, FLOAT, {samples_, kClasses});
         popops::encodeOneHot(graph, labels_, hot, prog);
         const Tensor terms = popops::map(graph, _1 * _2 * (-1.0f / kBatch), {logs, hot}, prog);

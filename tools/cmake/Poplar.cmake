@@ -13,7 +13,7 @@ endif()
 file(GLOB packages LIST_DIRECTORIES true ${CNNTRAIN_POPLAR_SDK}/poplar-*)
 set(poplar_folders ${CNNTRAIN_POPLAR_SDK} ${CNNTRAIN_POPLAR_SDK}/poplar ${CNNTRAIN_POPLAR_SDK}/poplibs
   ${CNNTRAIN_POPLAR_SDK}/gcl ${packages})
-foreach(header poplar/Engine.hpp poplin/Convolution.hpp popnn/Loss.hpp popops/ElementWise.hpp poprand/RandomGen.hpp
+foreach(header poplar/Engine.hpp poplin/Convolution.hpp popnn/NonLinearity.hpp popops/ElementWise.hpp poprand/RandomGen.hpp
         poputil/TileMapping.hpp gcl/Collectives.hpp)
   get_filename_component(library ${header} DIRECTORY)
   find_path(poplar_include_${library} ${header} PATHS ${poplar_folders} PATH_SUFFIXES include NO_DEFAULT_PATH NO_CACHE)

@@ -6,8 +6,6 @@
 namespace popnn {
 
 /// Computes the logarithm of the softmax over the last dimension.
-poplar::Tensor logSoftmax(poplar::Graph& graph, const poplar::Tensor& t, poplar::program::Sequence& prog,
-                          const poplar::DebugContext& debugContext = {});
 void logSoftmaxInPlace(poplar::Graph& graph, const poplar::Tensor& t, poplar::program::Sequence& prog,
                        const poplar::DebugContext& debugContext = {});
 

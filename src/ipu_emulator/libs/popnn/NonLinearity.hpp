@@ -6,17 +6,8 @@
 
 namespace popnn {
 
-void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
-                         poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
 poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
-/// nonLinearityScaling: the factor of the result, 1 unless the type is SOFTMAX_SCALED.
-void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
-                         float& nonLinearityScaling, poplar::program::Sequence& prog,
-                         const poplar::DebugContext& debugContext = {});
-poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
-                            float& nonLinearityScaling, poplar::program::Sequence& prog,
-                            const poplar::DebugContext& debugContext = {});
 /// act: the input of GELU, GELU_ERF and SWISH, the output of the others.
 poplar::Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinearityType,
                                          const poplar::Tensor& act, const poplar::Tensor& outGradient,
