@@ -14,7 +14,6 @@
 #include <popops/Cast.hpp>
 #include <popops/DynamicSlice.hpp>
 #include <popops/ElementWise.hpp>
-#include <popops/Encoding.hpp>
 #include <popops/Loop.hpp>
 #include <popops/NaN.hpp>
 #include <popops/Reduce.hpp>

@@ -65,13 +65,6 @@ TEST(CheckedReads, UpdatesWriteTheirRowsOnly) {
             read(b, t[number]);
         };
         EXPECT_EQ(finds(dynamic), unwritten) << number;
-        const auto multi = [&, number = number](Bench& b) {
-            const Tensor t = b.variable(FLOAT, {4, 2});
-            const Tensor slice = b.input(FLOAT, {1, 1, 2}, {1, 2});
-            popops::multiUpdate(b.graph, t, slice, row(b, 2).expand({1}), {0}, {1}, b.prog, {}, {});
-            read(b, t[number]);
-        };
-        EXPECT_EQ(finds(multi), unwritten) << number;
     }
 }
 

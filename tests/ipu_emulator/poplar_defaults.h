@@ -73,12 +73,8 @@ inline void popops_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     popops::scaledAddTo(graph, t, 1.0f, t, 1.0f, prog);
     popops::zero(graph, t, prog);
     popops::fill(graph, t, prog, 1.0f);
-    popops::encodeOneHot(graph, t, t, prog);
-    popops::encodeOneHot(graph, t, t, prog, t, t);
     popops::iota(graph, t, 1u, prog);
-    popops::iota(graph, t, 1, prog);
     popops::hasNaNOrInf(graph, t, prog);
-    popops::countedForLoop(graph, t, 0, t, 1, prog);
     popops::countedForLoop(graph, 0, t, 1, prog);
 }
 
@@ -87,15 +83,10 @@ inline void slice_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     const std::vector<std::size_t> sizes{1};
     const std::vector<std::size_t> shape{4, 2};
     const popops::SlicePlan plan = popops::embedding::plan(graph, HALF, 4, 2, {3}, {});
-    popops::createSliceableTensor(graph, HALF, shape, dims, sizes);
     popops::createSliceableTensor(graph, HALF, shape, dims, sizes, plan, OptionFlags());
-    popops::createSliceTensor(graph, t, dims, sizes, 3);
-    popops::createSliceTensor(graph, HALF, shape, dims, sizes, 3, plan, {});
-    popops::createIndicesTensor(graph, dims, 3, plan, {});
     popops::dynamicSlice(graph, t, t, dims, sizes, prog);
     popops::dynamicUpdate(graph, t, t, t, dims, sizes, prog);
     popops::multiSlice(graph, t, t, dims, sizes, prog, plan, {});
-    popops::multiUpdate(graph, t, t, t, dims, sizes, prog, plan, {});
     popops::multiUpdateAdd(graph, t, t, t, t, dims, sizes, prog, plan, {});
 }
 

@@ -165,36 +165,19 @@ SIGNATURE(popops::fill<float>, void (*)(Graph&, const Tensor&, Sequence&, float,
 SIGNATURE(popops::fill<int>, void (*)(Graph&, const Tensor&, Sequence&, int, const DebugContext&));
 SIGNATURE(popops::fill<unsigned>, void (*)(Graph&, const Tensor&, Sequence&, unsigned, const DebugContext&));
 SIGNATURE(popops::fill<bool>, void (*)(Graph&, const Tensor&, Sequence&, bool, const DebugContext&));
-SIGNATURE(popops::encodeOneHot, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
-SIGNATURE(popops::encodeOneHot,
-          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Tensor&, const Tensor&, const DebugContext&));
 SIGNATURE(popops::iota, void (*)(Graph&, const Tensor&, unsigned, Sequence&, const DebugContext&));
-SIGNATURE(popops::iota, void (*)(Graph&, const Tensor&, int, Sequence&, const DebugContext&));
 SIGNATURE(popops::hasNaNOrInf, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
-SIGNATURE(popops::countedForLoop,
-          Sequence (*)(Graph&, const Tensor&, int, const Tensor&, int, const Program&, const DebugContext&));
 SIGNATURE(popops::countedForLoop, Sequence (*)(Graph&, int, const Tensor&, int, const Program&, const DebugContext&));
 SIGNATURE(popops::embedding::plan,
           popops::SlicePlan (*)(const Graph&, const Type&, std::size_t, std::size_t, const Shape&, const OptionFlags&));
-SIGNATURE(popops::createSliceableTensor,
-          Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&, std::size_t, const DebugContext&));
 SIGNATURE(popops::createSliceableTensor, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&,
                                                     const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::createSliceTensor,
-          Tensor (*)(Graph&, const Tensor&, const Shape&, const Shape&, std::size_t, const DebugContext&));
-SIGNATURE(popops::createSliceTensor,
-          Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&, std::size_t,
-                     const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::createIndicesTensor, Tensor (*)(Graph&, const Shape&, std::size_t, const popops::SlicePlan&,
-                                                  const OptionFlags&, const DebugContext&));
 SIGNATURE(popops::dynamicSlice,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const Shape&, const Shape&, Sequence&, OPTIONS));
 SIGNATURE(popops::dynamicUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Shape&,
                                           const Shape&, Sequence&, OPTIONS));
 SIGNATURE(popops::multiSlice, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Shape&, const Shape&, Sequence&,
                                          const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::multiUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Shape&, const Shape&,
-                                        Sequence&, const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
 SIGNATURE(popops::multiUpdateAdd,
           void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Shape&, const Shape&,
                    Sequence&, const popops::SlicePlan&, const OptionFlags&, const DebugContext&));

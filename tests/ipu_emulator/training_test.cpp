@@ -191,8 +191,10 @@ private:
         const Tensor features = popops::map(graph, popops::expr::Cast(_1 * (1.0f / 16), setting_.type), {pooled}, prog);
         const Tensor logs = poplin::matMul(graph, features, classes.value, prog, FLOAT);
         popnn::logSoftmaxInPlace(graph, logs, prog);
-        const Tensor hot = linear_variable(graph, FLOAT, {samples_, kClasses});
-        popops::encodeOneHot(graph, labels_, hot, prog);
+        const Tensor numbers = linear_variable(graph, UNSIGNED_INT, {kClasses});
+        popops::iota(graph, numbers, 0u, prog);
+        const Tensor hot =
+            popops::map(graph, popops::expr::Cast(_1 == _2, FLOAT), {labels_.expand({1}), numbers}, prog);
         const Tensor terms = popops::map(graph, _1 * _2 * (-1.0f / kBatch), {logs, hot}, prog);
         popops::reduceWithOutput(graph, terms, loss_, {0, 1}, {popops::Operation::ADD, true}, prog);
         const Tensor delta =

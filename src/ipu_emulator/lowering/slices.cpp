@@ -92,20 +92,6 @@ void check_slice_options(const poplar::OptionFlags& options) {
     number_option(options, "availableMemoryProportion", 0.6);
 }
 
-/// [indices][shape, with `sizes` along `dims`].
-std::vector<std::size_t> slices_shape(const std::string& name, std::vector<std::size_t> shape,
-                                      const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
-                                      std::size_t indices) {
-    require(dims.size() == sizes.size(), name, "expected a size for each of the dimensions");
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-        require(dims[i] < shape.size() && sizes[i] <= shape[dims[i]], name,
-                "the slice is larger than the tensor " + shape_text(shape));
-        shape[dims[i]] = sizes[i];
-    }
-    shape.insert(shape.begin(), indices);
-    return shape;
-}
-
 /// [entries][width] and [n][1] indices, as embeddings have them.
 void check_rows(const std::string& name, const poplar::Tensor& t, const poplar::Tensor& offsets,
                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes) {
@@ -164,22 +150,6 @@ void run_update_add(OpRun& run, std::size_t entries, std::size_t width, const st
     });
 }
 
-/// Operands: indices, and the values on and off.
-template <class Value> void run_one_hot(OpRun& run, std::size_t classes) {
-    Value on{};
-    Value off{};
-    run.read(1).load(0, 1, &on);
-    run.read(2).load(0, 1, &off);
-    run.parallel(run.read(0).count(), [&](std::size_t i) {
-        LocalScratch local;
-        Value* row = local.take<Value>(classes);
-        std::fill_n(row, classes, off);
-        const auto index = static_cast<std::uint32_t>(run.read(0).integer(i));
-        if (index < classes) row[index] = on;
-        run.write().store(i * classes, classes, row);
-    });
-}
-
 }  // namespace
 }  // namespace ipu_emulator
 
@@ -196,40 +166,10 @@ SlicePlan embedding::plan(const poplar::Graph&, const poplar::Type&, std::size_t
 }
 
 Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
-                             const std::vector<std::size_t>&, const std::vector<std::size_t>&, std::size_t,
-                             const poplar::DebugContext& debugContext) {
+                             const std::vector<std::size_t>&, const std::vector<std::size_t>&, const SlicePlan&,
+                             const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
+    check_slice_options(options);
     return new_tensor(graph, type, shape, op_name(debugContext, "sliceable"));
-}
-
-Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
-                             const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
-                             const SlicePlan&, const poplar::OptionFlags& options,
-                             const poplar::DebugContext& debugContext) {
-    check_slice_options(options);
-    return createSliceableTensor(graph, type, shape, dims, sizes, 0, debugContext);
-}
-
-Tensor createSliceTensor(poplar::Graph& graph, const Tensor& t, const std::vector<std::size_t>& dims,
-                         const std::vector<std::size_t>& sizes, std::size_t numIndices,
-                         const poplar::DebugContext& debugContext) {
-    const std::string name = op_name(debugContext, "slice");
-    return new_tensor(graph, t.elementType(), slices_shape(name, t.shape(), dims, sizes, numIndices), name);
-}
-
-Tensor createSliceTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
-                         const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
-                         std::size_t numIndices, const SlicePlan&, const poplar::OptionFlags& options,
-                         const poplar::DebugContext& debugContext) {
-    check_slice_options(options);
-    const std::string name = op_name(debugContext, "slice");
-    return new_tensor(graph, type, slices_shape(name, shape, dims, sizes, numIndices), name);
-}
-
-Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>& dims, std::size_t numIndices,
-                           const SlicePlan&, const poplar::OptionFlags& options,
-                           const poplar::DebugContext& debugContext) {
-    check_slice_options(options);
-    return new_tensor(graph, poplar::UNSIGNED_INT, {numIndices, dims.size()}, op_name(debugContext, "indices"));
 }
 
 namespace {
@@ -299,28 +239,6 @@ Tensor multiSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offsets, 
     return out;
 }
 
-void multiUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor& offsets,
-                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes, Sequence& prog,
-                 const SlicePlan&, const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
-    const std::string name = op_name(debugContext, "multiUpdate");
-    check_slice_options(options);
-    check_rows(name, t, offsets, dims, sizes);
-    check_slices(name, t, s, offsets);
-    const std::size_t entries = t.dim(0);
-    const std::size_t width = t.dim(1);
-    add_op(prog, {.name = name,
-                  .reads = {offsets},
-                  .partial_reads = {s},
-                  .writes = {t},
-                  .marks_writes = true,
-                  .run = [=](OpRun& run) {
-                      for (std::size_t i = 0; i < run.read(0).count(); ++i) {
-                          const auto offset = static_cast<std::uint32_t>(run.read(0).integer(i));
-                          if (offset < entries) move(run.read(1), i * width, run.write(), offset * width, width);
-                      }
-                  }});
-}
-
 void multiUpdateAdd(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor& offsets, const Tensor& scale,
                     const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes, Sequence& prog,
                     const SlicePlan&, const poplar::OptionFlags& options, const poplar::DebugContext& debugContext) {
@@ -340,79 +258,36 @@ void multiUpdateAdd(poplar::Graph&, const Tensor& t, const Tensor& s, const Tens
                   .run = [=](OpRun& run) { run_update_add(run, entries, width, name); }});
 }
 
-void encodeOneHot(poplar::Graph& graph, const Tensor& indices, const Tensor& encoded, Sequence& prog,
-                  const poplar::DebugContext& debugContext) {
-    const poplar::Type type = is_float(encoded.elementType()) ? poplar::FLOAT : poplar::INT;
-    const Tensor on = graph.addConstant<float>(type, {}, 1.0f);
-    const Tensor off = graph.addConstant<float>(type, {}, 0.0f);
-    graph.setTileMapping(on, 0);
-    graph.setTileMapping(off, 0);
-    encodeOneHot(graph, indices, encoded, prog, on, off, debugContext);
-}
-
-void encodeOneHot(poplar::Graph&, const Tensor& indices, const Tensor& encoded, Sequence& prog, const Tensor& on,
-                  const Tensor& off, const poplar::DebugContext& debugContext) {
-    const std::string name = op_name(debugContext, "encodeOneHot");
-    require(encoded.rank() == 2 && indices.rank() == 1 && indices.dim(0) == encoded.dim(0), name,
-            "expected indices [n] and a result [n][classes], got " + indices.shapeToString() + " and " +
-                encoded.shapeToString());
-    require(!is_float(indices.elementType()), name, "indices are integers");
-    const std::size_t classes = encoded.dim(1);
-    require(is_float(encoded.elementType()) == is_float(on.elementType()) &&
-                is_float(encoded.elementType()) == is_float(off.elementType()),
-            name,
-            "the values are " + on.elementType().toString() + " and " + off.elementType().toString() +
-                ", the result is " + encoded.elementType().toString());
-    const bool floats = is_float(encoded.elementType());
-    add_op(prog, {.name = name, .reads = {indices, on, off}, .writes = {encoded}, .run = [classes, floats](OpRun& run) {
-                      if (floats) {
-                          run_one_hot<float>(run, classes);
-                      } else {
-                          run_one_hot<std::int64_t>(run, classes);
-                      }
-                  }});
-}
-
-void iota(poplar::Graph&, const Tensor& t, int startInteger, Sequence& prog, const poplar::DebugContext& debugContext) {
+void iota(poplar::Graph&, const Tensor& t, unsigned startInteger, Sequence& prog,
+          const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "iota");
     require(t.elementType() == poplar::INT || t.elementType() == poplar::UNSIGNED_INT, name,
             "expected a tensor of int or unsigned int, got " + t.elementType().toString());
     add_op(prog, {.name = name, .reads = {}, .writes = {t}, .run = [startInteger](OpRun& run) {
                       for (std::size_t i = 0; i < run.write().count(); ++i) {
-                          const auto value = static_cast<std::int32_t>(static_cast<std::uint32_t>(startInteger) + i);
+                          const auto value = static_cast<std::int32_t>(startInteger + i);
                           run.write().store(i, 1, &value);
                       }
                   }});
 }
 
-void iota(poplar::Graph& graph, const Tensor& t, unsigned startInteger, Sequence& prog,
-          const poplar::DebugContext& debugContext) {
-    iota(graph, t, static_cast<int>(startInteger), prog, debugContext);
-}
-
-Sequence countedForLoop(poplar::Graph& graph, const Tensor& count, int initialCount, const Tensor& countLimit,
-                        int countStep, const poplar::Program& body, const poplar::DebugContext& debugContext) {
+Sequence countedForLoop(poplar::Graph& graph, int initialCount, const Tensor& countLimit, int countStep,
+                        const poplar::Program& body, const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "countedForLoop");
     require(countStep != 0, name, "there is no step of 0");
-    require(count.elementType() == countLimit.elementType() && !is_float(count.elementType()), name,
-            "the counter and its limit are integers of one type");
+    require(!is_float(countLimit.elementType()), name, "the counter and its limit are integers of one type");
+    const Tensor count = new_tensor(graph, countLimit.elementType(), {}, name);
     Sequence loop;
     fill(graph, count, loop, initialCount, debugContext);
     const Tensor again = new_tensor(graph, poplar::BOOL, {}, name);
     Sequence condition;
     const auto compare = countStep > 0 ? expr::BinaryOpType::LESS_THAN : expr::BinaryOpType::GREATER_THAN;
-    mapWithOutput(graph, expr::BinaryOp(compare, expr::_1, expr::_2), {count.reshape({}), countLimit.reshape({})},
-                  again, condition, debugContext);
+    mapWithOutput(graph, expr::BinaryOp(compare, expr::_1, expr::_2), {count, countLimit.reshape({})}, again, condition,
+                  debugContext);
     Sequence round({body});
     mapInPlace(graph, expr::_1 + countStep, {count}, round, debugContext);
     loop.add(poplar::program::RepeatWhileTrue(condition, again, round, debugContext));
     return loop;
-}
-
-Sequence countedForLoop(poplar::Graph& graph, int initialCount, const Tensor& countLimit, int countStep,
-                        const poplar::Program& body, const poplar::DebugContext& debugContext) {
-    const Tensor count = new_tensor(graph, countLimit.elementType(), {}, op_name(debugContext, "countedForLoop"));
-    return countedForLoop(graph, count, initialCount, countLimit, countStep, body, debugContext);
 }
 
 }  // namespace popops

@@ -26,23 +26,8 @@ SlicePlan plan(const poplar::Graph& graph, const poplar::Type& dataType, std::si
 
 poplar::Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type,
                                      const std::vector<std::size_t>& shape, const std::vector<std::size_t>& dims,
-                                     const std::vector<std::size_t>& sizes, std::size_t minGrainSize = 0,
-                                     const poplar::DebugContext& debugContext = {});
-poplar::Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type,
-                                     const std::vector<std::size_t>& shape, const std::vector<std::size_t>& dims,
                                      const std::vector<std::size_t>& sizes, const SlicePlan& plan,
                                      const poplar::OptionFlags& options, const poplar::DebugContext& debugContext = {});
-/// Slices [numIndices][shape, with sizes along dims].
-poplar::Tensor createSliceTensor(poplar::Graph& graph, const poplar::Tensor& t, const std::vector<std::size_t>& dims,
-                                 const std::vector<std::size_t>& sizes, std::size_t numIndices,
-                                 const poplar::DebugContext& debugContext = {});
-poplar::Tensor createSliceTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
-                                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
-                                 std::size_t numIndices, const SlicePlan& plan, const poplar::OptionFlags& options,
-                                 const poplar::DebugContext& debugContext = {});
-poplar::Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>& dims, std::size_t numIndices,
-                                   const SlicePlan& plan, const poplar::OptionFlags& options,
-                                   const poplar::DebugContext& debugContext = {});
 
 /// The slice of `sizes` elements of `t` along `dims` that begins at `offset` [dims] UNSIGNED_INT.
 poplar::Tensor dynamicSlice(poplar::Graph& graph, const poplar::Tensor& t, const poplar::Tensor& offset,
@@ -57,10 +42,6 @@ poplar::Tensor multiSlice(poplar::Graph& graph, const poplar::Tensor& t, const p
                           const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
                           poplar::program::Sequence& prog, const SlicePlan& plan, const poplar::OptionFlags& options,
                           const poplar::DebugContext& debugContext = {});
-void multiUpdate(poplar::Graph& graph, const poplar::Tensor& t, const poplar::Tensor& s, const poplar::Tensor& offsets,
-                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
-                 poplar::program::Sequence& prog, const SlicePlan& plan, const poplar::OptionFlags& options,
-                 const poplar::DebugContext& debugContext = {});
 /// t[offset] += scale s; `scale` is a scalar of t's type, or FLOAT. Rows are summed in float and rounded once.
 void multiUpdateAdd(poplar::Graph& graph, const poplar::Tensor& t, const poplar::Tensor& s,
                     const poplar::Tensor& offsets, const poplar::Tensor& scale, const std::vector<std::size_t>& dims,

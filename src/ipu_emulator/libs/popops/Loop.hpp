@@ -5,11 +5,8 @@
 
 namespace popops {
 
-/// for (count = initialCount; count < countLimit; count += countStep) body. count and countLimit are scalar INT or
-/// UNSIGNED_INT of one type; the limit is read before each round.
-poplar::program::Sequence countedForLoop(poplar::Graph& graph, const poplar::Tensor& count, int initialCount,
-                                         const poplar::Tensor& countLimit, int countStep, const poplar::Program& body,
-                                         const poplar::DebugContext& debugContext = {});
+/// for (count = initialCount; count < countLimit; count += countStep) body. countLimit is a scalar INT or UNSIGNED_INT,
+/// which is read before each round.
 poplar::program::Sequence countedForLoop(poplar::Graph& graph, int initialCount, const poplar::Tensor& countLimit,
                                          int countStep, const poplar::Program& body,
                                          const poplar::DebugContext& debugContext = {});
