@@ -127,7 +127,7 @@ void build_everything(Bench& bench) {
     popops::mapInPlace(g, _1 * 0.5f, {product}, body);
     p.add(popops::countedForLoop(g, 0, bench.input(UNSIGNED_INT, {}, {3}), 1, body));
     p.add(If(popops::hasNaNOrInf(g, product, p), Sequence(), body));
-    gcl::allReduceInPlaceCrossReplica(g, product, gcl::CollectiveOperator::ADD, p);
+    p.add(Copy(gcl::allReduceCrossReplica(g, product, gcl::CollectiveOperator::ADD, p), product));
     poplar::setHwSeeds(g, poplar::getHwSeeds(g, p), p);
     p.add(Copy(popops::reduce(g, product, {0, 1}, {popops::Operation::ADD}, p), out));
     static_cast<void>(slice);

@@ -66,7 +66,6 @@ inline void popops_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     popops::cast(graph, t, t);
     popops::reduce(graph, t, FLOAT, {0}, {popops::Operation::ADD}, prog);
     popops::reduce(graph, t, {0}, {popops::Operation::ADD}, prog);
-    popops::reduceWithOutput(graph, t, t, {0}, {popops::Operation::ADD}, prog);
     popops::scaledAddTo(graph, t, t, 1.0f, prog);
     popops::scaledAddTo(graph, t, t, t, prog);
     popops::scaledAddTo(graph, t, t, t, t, prog);
@@ -98,8 +97,6 @@ inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     const auto op = gcl::CollectiveOperator::ADD;
     gcl::allReduceCrossReplica(graph, t, op, prog, gcl::CommGroup());
     gcl::allReduceCrossReplica(graph, t, op, prog);
-    gcl::allReduceInPlaceCrossReplica(graph, t, op, prog, gcl::CommGroup());
-    gcl::allReduceInPlaceCrossReplica(graph, t, op, prog);
     gcl::reduceScatterCrossReplica(graph, t, op, prog, gcl::CommGroup());
     gcl::allGatherCrossReplica(graph, t, prog, gcl::CommGroup());
     t = concat(t, t);

@@ -153,8 +153,6 @@ SIGNATURE(popops::cast, Program (*)(Graph&, const Tensor&, const Tensor&, const 
 SIGNATURE(popops::reduce,
           Tensor (*)(Graph&, const Tensor&, const Type&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
 SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
-SIGNATURE(popops::reduceWithOutput,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, OPTIONS));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popops::scaledAddTo,
@@ -193,10 +191,6 @@ SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&));
 SIGNATURE(gcl::allReduceCrossReplica,
           Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
 SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, OPTIONS));
-SIGNATURE(gcl::allReduceInPlaceCrossReplica,
-          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
-SIGNATURE(gcl::allReduceInPlaceCrossReplica,
-          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, OPTIONS));
 SIGNATURE(gcl::reduceScatterCrossReplica,
           Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
 SIGNATURE(gcl::allGatherCrossReplica, Tensor (*)(Graph&, const Tensor&, Sequence&, const gcl::CommGroup&, OPTIONS));
@@ -277,7 +271,7 @@ inline void members(Graph& graph, Sequence& prog, const Device& device, Engine& 
     model.tilesPerIPU = 8;
     static_cast<void>(model.createDevice());
     const FloatingPointBehaviour behaviour(true, true, true, true, false);
-    const popops::ReduceParams update(popops::Operation::ADD, true, t);
+    const popops::ReduceParams sum(popops::Operation::ADD);
     const popops::expr::Any formula =
         popops::expr::Select(popops::expr::_1 * 2.0f, popops::expr::Const(0.0f), popops::expr::_2 > popops::expr::_1);
     const popnn::pooling::PoolParams pool(popnn::PoolingType::MAX, {4, 4}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, 3, 1, HALF);

@@ -196,7 +196,8 @@ private:
         const Tensor hot =
             popops::map(graph, popops::expr::Cast(_1 == _2, FLOAT), {labels_.expand({1}), numbers}, prog);
         const Tensor terms = popops::map(graph, _1 * _2 * (-1.0f / kBatch), {logs, hot}, prog);
-        popops::reduceWithOutput(graph, terms, loss_, {0, 1}, {popops::Operation::ADD, true}, prog);
+        const Tensor loss = popops::reduce(graph, terms, {0, 1}, {popops::Operation::ADD}, prog);
+        popops::addInPlace(graph, loss_, loss, prog);
         const Tensor delta =
             popops::map(graph, popops::expr::Cast((Exp(_1) - _2) * (1.0f / kBatch), setting_.type), {logs, hot}, prog);
         const Tensor product = poplin::matMul(graph, features.transpose(), delta, prog, setting_.type);
@@ -265,9 +266,10 @@ void Network::build() {
                                        Call(s), Copy(hidden_gradient_, returned_), Copy(images_, stashed_), Call(b)})));
     }
     for (const Weight& weight : weights_) {
-        if (setting_.replicas > 1)
-            gcl::allReduceInPlaceCrossReplica(graph, weight.gradient, gcl::CollectiveOperator::ADD, update);
-        popops::scaledAddTo(graph, weight.value, weight.gradient, -kRate, update);
+        const Tensor sum = setting_.replicas > 1 ? gcl::allReduceCrossReplica(graph, weight.gradient,
+                                                                              gcl::CollectiveOperator::ADD, update)
+                                                 : weight.gradient;
+        popops::scaledAddTo(graph, weight.value, sum, -kRate, update);
     }
     update.add(Copy(loss_, loss));
     bench_.prog.add(Repeat(kUpdates, update));

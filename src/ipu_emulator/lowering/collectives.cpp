@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "ipu_emulator/lowering/combine.h"
 #include "ipu_emulator/lowering/support.h"
@@ -15,35 +14,22 @@ using gcl::CommGroup;
 using gcl::CommGroupType;
 using poplar::Tensor;
 
-/// Replicas in groups: member i of the group of replica r.
+/// Replicas in groups that follow each other: member i of the group of replica r.
 struct Groups {
     unsigned size = 1;
-    unsigned stride = 1;
 
-    unsigned place(unsigned replica) const { return replica / stride % size; }
-    unsigned member(unsigned replica, unsigned i) const { return replica - place(replica) * stride + i * stride; }
+    unsigned place(unsigned replica) const { return replica % size; }
+    unsigned member(unsigned replica, unsigned i) const { return replica - place(replica) + i; }
 };
 
 Groups groups_of(const poplar::Graph& graph, const CommGroup& group, const std::string& name) {
     const unsigned replicas = graph.getReplicationFactor();
-    require(group.stride == 1, name,
-            "expected groups with a stride of 1, got " + std::to_string(group.stride) +
-                "; groups of the type ORTHOGONAL take every n-th replica");
-    if (group.type == CommGroupType::ALL) return {replicas, 1};
-    const unsigned size = group.replicaGroupSize == 0 ? replicas : group.replicaGroupSize;
+    const bool all = group.type == CommGroupType::ALL || group.replicaGroupSize == 0;
+    const unsigned size = all ? replicas : group.replicaGroupSize;
     require(replicas % size == 0, name,
             std::to_string(replicas) + " replicas cannot be divided into groups of " + std::to_string(size));
-    return {size, group.type == CommGroupType::CONSECUTIVE ? 1 : replicas / size};
+    return {size};
 }
-
-/// The operation that combines the elements of two replicas, indexed by the collective's operator.
-constexpr popops::Operation kOperations[] = {
-    popops::Operation::ADD,
-    popops::Operation::ADD,  // MEAN: divided afterwards
-    popops::Operation::MUL,         popops::Operation::MIN,        popops::Operation::MAX,
-    popops::Operation::LOGICAL_AND, popops::Operation::LOGICAL_OR, popops::Operation::SQUARE_ADD,
-    popops::Operation::ADD,  // LOCAL: never combined
-};
 
 /// Rounds partial results to the data's type, with the random bits of `owner`, so that a group's replicas agree.
 void round_partial(OpRun& owner, float* values, std::size_t begin, std::size_t count, unsigned step) {
@@ -62,20 +48,11 @@ void round_partial(OpRun& owner, float* values, std::size_t begin, std::size_t c
     to_floats(halves, values, count);
 }
 
-template <class Integer> void round_partial(OpRun&, Integer*, std::size_t, std::size_t, unsigned) {}
+void round_partial(OpRun&, std::int32_t*, std::size_t, std::size_t, unsigned) {}
 
-template <class Value> Value divided(Value total, unsigned count) {
-    if constexpr (std::is_same_v<Value, float>) {
-        return total / static_cast<float>(count);
-    } else {
-        return static_cast<Value>(std::int64_t{total} / count);
-    }
-}
-
-/// Calls f with a value of the type in which elements are combined.
+/// Calls f with a value of the type in which elements are added.
 template <class F> void with_value_type(poplar::Type type, F f) {
     if (is_float(type)) return f(float{});
-    if (type == poplar::UNSIGNED_INT) return f(std::uint32_t{});
     f(std::int32_t{});
 }
 
@@ -85,46 +62,27 @@ void check_data(const std::string& name, const Tensor& data) {
             "expected elements of at most 32 bits, got " + type.toString());
 }
 
-/// Elements [begin, begin + count) of the group's combination, in the order of its members.
-template <class Value> void combine_members(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op,
-                                            unsigned replica, std::size_t begin, std::size_t count, Value* total) {
+/// Elements [begin, begin + count) of the group's sum, in the order of its members.
+template <class Value> void add_members(std::span<OpRun> runs, const Groups& groups, unsigned replica,
+                                        std::size_t begin, std::size_t count, Value* total) {
     const unsigned first = groups.member(replica, 0);
-    const bool squares = op == CollectiveOperator::SQUARE_ADD;
     Value other[kChunk];
     runs[first].read(0).load(begin, count, total);
-    for (std::size_t k = 0; squares && k < count; ++k)
-        total[k] = times(total[k], total[k]);
-    for (unsigned i = 1; i < groups.size && op != CollectiveOperator::LOCAL; ++i) {
+    for (unsigned i = 1; i < groups.size; ++i) {
         runs[groups.member(replica, i)].read(0).load(begin, count, other);
-        with_combination<Value>(kOperations[static_cast<std::size_t>(op)],
-                                [&](auto combine) { std::transform(total, total + count, other, total, combine); });
+        std::transform(total, total + count, other, total, plus<Value>);
         round_partial(runs[first], total, begin, count, i);
-    }
-    if (op == CollectiveOperator::LOCAL) runs[replica].read(0).load(begin, count, total);
-    if (op == CollectiveOperator::MEAN) {
-        for (std::size_t k = 0; k < count; ++k)
-            total[k] = divided(total[k], groups.size);
-        round_partial(runs[first], total, begin, count, groups.size);
     }
 }
 
-/// Every replica of a group gets the same; read and written piece by piece, so that data may be in place.
-template <class Value> void run_all_reduce(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op) {
+/// Every replica of a group gets the same.
+template <class Value> void run_all_reduce(std::span<OpRun> runs, const Groups& groups) {
     runs[0].in_pieces(runs[0].write().count(), kChunk, [&](std::size_t begin, std::size_t count) {
-        for (unsigned replica = 0; replica < runs.size(); ++replica) {
-            if (groups.place(replica) != 0) continue;
+        for (unsigned replica = 0; replica < runs.size(); replica += groups.size) {
             Value total[kChunk];
-            Value own[kChunk];
-            combine_members(runs, groups, op, replica, begin, count, total);
-            for (unsigned i = 0; i < groups.size; ++i) {
-                OpRun& to = runs[groups.member(replica, i)];
-                if (op == CollectiveOperator::LOCAL) {
-                    to.read(0).load(begin, count, own);
-                    to.write().store(begin, count, own);
-                } else {
-                    to.write().store(begin, count, total);
-                }
-            }
+            add_members(runs, groups, replica, begin, count, total);
+            for (unsigned i = 0; i < groups.size; ++i)
+                runs[groups.member(replica, i)].write().store(begin, count, total);
         }
     });
 }
@@ -137,7 +95,9 @@ template <class Value> void run_reduce_scatter(std::span<OpRun> runs, const Grou
         runs[replica].in_pieces(share, kChunk, [&](std::size_t begin, std::size_t count) {
             Value total[kChunk] = {};
             const std::size_t from = first + begin;
-            if (from < all) combine_members(runs, groups, op, replica, from, std::min(count, all - from), total);
+            const std::size_t n = from < all ? std::min(count, all - from) : 0;
+            if (n != 0 && op == CollectiveOperator::LOCAL) runs[replica].read(0).load(from, n, total);
+            if (n != 0 && op == CollectiveOperator::ADD) add_members(runs, groups, replica, from, n, total);
             runs[replica].write().store(begin, count, total);
         });
     }
@@ -157,19 +117,6 @@ void run_all_gather(std::span<OpRun> runs, const Groups& groups) {
     }
 }
 
-void add_all_reduce(poplar::Graph& graph, const Tensor& data, const Tensor& out, CollectiveOperator op,
-                    poplar::program::Sequence& prog, const CommGroup& group, const poplar::DebugContext& debug,
-                    const poplar::OptionFlags& options) {
-    const std::string name = op_name(debug, "allReduce");
-    check_options(name, options, {});
-    const Groups groups = groups_of(graph, group, name);
-    check_data(name, data);
-    add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
-                      with_value_type(runs[0].write().type(),
-                                      [&](auto v) { run_all_reduce<decltype(v)>(runs, groups, op); });
-                  }});
-}
-
 }  // namespace
 }  // namespace ipu_emulator
 
@@ -182,25 +129,22 @@ using poplar::program::Sequence;
 Tensor allReduceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
                              const CommGroup& group, const poplar::DebugContext& debugContext,
                              const poplar::OptionFlags& options) {
-    Tensor out = new_tensor_like(graph, data.elementType(), data, op_name(debugContext, "allReduce"));
-    add_all_reduce(graph, data, out, op, prog, group, debugContext, options);
+    const std::string name = op_name(debugContext, "allReduce");
+    require(op == CollectiveOperator::ADD, name, "expected the operator ADD");
+    check_options(name, options, {});
+    const Groups groups = groups_of(graph, group, name);
+    check_data(name, data);
+    Tensor out = new_tensor_like(graph, data.elementType(), data, name);
+    add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [groups](std::span<OpRun> runs) {
+                      with_value_type(runs[0].write().type(),
+                                      [&](auto v) { run_all_reduce<decltype(v)>(runs, groups); });
+                  }});
     return out;
 }
 
 Tensor allReduceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
                              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     return allReduceCrossReplica(graph, data, op, prog, CommGroup(), debugContext, options);
-}
-
-void allReduceInPlaceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
-                                  const CommGroup& group, const poplar::DebugContext& debugContext,
-                                  const poplar::OptionFlags& options) {
-    add_all_reduce(graph, data, data, op, prog, group, debugContext, options);
-}
-
-void allReduceInPlaceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
-                                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    allReduceInPlaceCrossReplica(graph, data, op, prog, CommGroup(), debugContext, options);
 }
 
 Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,

@@ -1,9 +1,6 @@
 #include <popops/Reduce.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <type_traits>
 
 #include "ipu_emulator/lowering/combine.h"
 #include "ipu_emulator/lowering/support.h"
@@ -74,7 +71,8 @@ void combine_rows(OpRun& run, const Layout& layout, std::size_t first, std::size
     }
 }
 
-template <class T> void combine_all(OpRun& run, const Layout& layout, Operation op, T* totals) {
+template <class T> void run_reduce(OpRun& run, const Layout& layout, Operation op) {
+    T* totals = run.scratch<T>(layout.columns);
     const std::size_t block = row_block(layout.rows, layout.columns);
     const std::size_t blocks = (layout.rows + block - 1) / block;
     T* partials = run.scratch<T>(std::max<std::size_t>(blocks, 1) * layout.columns);
@@ -92,30 +90,6 @@ template <class T> void combine_all(OpRun& run, const Layout& layout, Operation 
                 totals[c] = combine(totals[c], partials[b * layout.columns + c]);
         }
     });
-}
-
-/// A total times the scale; integers go towards zero and stay at the ends of their range.
-template <class T> T multiplied(T total, float scale) {
-    if constexpr (std::is_same_v<T, float>) {
-        return total * scale;
-    } else {
-        const double product = static_cast<double>(total) * static_cast<double>(scale);
-        if (std::isnan(product)) return T{0};
-        return static_cast<T>(std::clamp(product, static_cast<double>(std::numeric_limits<T>::lowest()),
-                                         static_cast<double>(std::numeric_limits<T>::max())));
-    }
-}
-
-template <class T> void run_reduce(OpRun& run, const Layout& layout, Operation op, bool update, bool scaled) {
-    T* totals = run.scratch<T>(layout.columns);
-    combine_all(run, layout, op, totals);
-    const float scale = scaled ? run.read(1).scalar() : 1.0f;
-    T* old = run.scratch<T>(update ? layout.columns : 0);
-    if (update) run.write().load(0, layout.columns, old);
-    for (std::size_t c = 0; c < layout.columns; ++c) {
-        if (scaled) totals[c] = multiplied(totals[c], scale);
-        if (update) totals[c] = plus(old[c], totals[c]);
-    }
     run.write().store(0, layout.columns, totals);
 }
 
@@ -127,10 +101,9 @@ namespace popops {
 using namespace ipu_emulator;
 using poplar::Tensor;
 
-void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const std::vector<std::size_t>& dims,
-                      // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
-                      ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
-                      const poplar::OptionFlags& options) {
+Tensor reduce(poplar::Graph& graph, const Tensor& in, const poplar::Type& outType, const std::vector<std::size_t>& dims,
+              ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
+              const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "reduce");
     check_options("popops::reduce", options, {});
     std::vector<unsigned> kept;
@@ -143,16 +116,12 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
     }
     for (const std::size_t dim : dims)
         require(dim < in.rank(), name, "the tensor " + in.shapeToString() + " has no dimension " + std::to_string(dim));
-    require(out.shape() == shape, name, "the output is " + out.shapeToString() + ", not " + shape_text(shape));
-    const bool logical = params.op == Operation::LOGICAL_AND || params.op == Operation::LOGICAL_OR;
     const bool float_in = is_float(in.elementType());
-    require(!logical || in.elementType() == poplar::BOOL, name, "logical reductions are of bool");
     // Unsigned integers are loaded and stored with their bits.
-    const auto is_unsigned = [](const Tensor& t) { return t.elementType() == poplar::UNSIGNED_INT; };
-    require(float_in == is_float(out.elementType()) && is_unsigned(in) == is_unsigned(out), name,
-            "cannot reduce " + in.elementType().toString() + " to " + out.elementType().toString());
-    require(!params.useScale || (params.scale.numElements() == 1 && params.scale.elementType() == poplar::FLOAT), name,
-            "the scale is a scalar of float");
+    const bool unsigned_in = in.elementType() == poplar::UNSIGNED_INT;
+    require(float_in == is_float(outType) && unsigned_in == (outType == poplar::UNSIGNED_INT), name,
+            "cannot reduce " + in.elementType().toString() + " to " + outType.toString());
+    Tensor out = new_tensor(graph, outType, shape, name);
 
     Layout layout{.rows = 1, .columns = out.numElements()};
     for (const unsigned dim : reduced)
@@ -166,38 +135,25 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
     const std::vector<unsigned>& last = layout.rows_first ? kept : reduced;
     order.insert(order.end(), last.begin(), last.end());
 
-    HostOp op{.name = name, .reads = {in.dimShuffle(order)}, .writes = {out}};
-    if (params.useScale) op.reads.push_back(params.scale);
-    if (params.update) op.reads.push_back(out);
-    op.run = [layout, params_op = params.op, update = params.update, scaled = params.useScale, float_in](OpRun& run) {
-        if (float_in) {
-            run_reduce<float>(run, layout, params_op, update, scaled);
-        } else if (run.read(0).type() == poplar::UNSIGNED_INT) {
-            run_reduce<std::uint32_t>(run, layout, params_op, update, scaled);
-        } else {
-            run_reduce<std::int32_t>(run, layout, params_op, update, scaled);
-        }
-    };
-    add_op(prog, std::move(op));
-}
-
-Tensor reduce(poplar::Graph& graph, const Tensor& in, const poplar::Type& outType, const std::vector<std::size_t>& dims,
-              // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
-              ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
-              const poplar::OptionFlags& options) {
-    require(!params.update, "popops::reduce", "there is no output to update; call reduceWithOutput");
-    std::vector<std::size_t> shape;
-    for (unsigned dim = 0; dim < in.rank(); ++dim)
-        if (std::ranges::count(dims, std::size_t{dim}) == 0) shape.push_back(in.dim(dim));
-    Tensor out = new_tensor(graph, outType, shape, op_name(debugContext, "reduce"));
-    reduceWithOutput(graph, in, out, dims, params, prog, debugContext, options);
+    add_op(prog, {.name = name,
+                  .reads = {in.dimShuffle(order)},
+                  .writes = {out},
+                  .run = [layout, op = params.op, float_in, unsigned_in](OpRun& run) {
+                      if (float_in) {
+                          run_reduce<float>(run, layout, op);
+                      } else if (unsigned_in) {
+                          run_reduce<std::uint32_t>(run, layout, op);
+                      } else {
+                          run_reduce<std::int32_t>(run, layout, op);
+                      }
+                  }});
     return out;
 }
 
 Tensor reduce(poplar::Graph& graph, const Tensor& in, const std::vector<std::size_t>& dims, ReduceParams params,
               poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
               const poplar::OptionFlags& options) {
-    return reduce(graph, in, in.elementType(), dims, std::move(params), prog, debugContext, options);
+    return reduce(graph, in, in.elementType(), dims, params, prog, debugContext, options);
 }
 
 }  // namespace popops

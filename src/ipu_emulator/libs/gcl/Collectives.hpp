@@ -5,20 +5,18 @@
 
 namespace gcl {
 
-enum class CollectiveOperator { ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL };
+/// LOCAL, for reduceScatterCrossReplica only: each replica takes its part of its own data.
+enum class CollectiveOperator { ADD, LOCAL };
 
-enum class CommGroupType { ALL, CONSECUTIVE, ORTHOGONAL };
+enum class CommGroupType { ALL, CONSECUTIVE };
 
-/// Replicas that work together. CONSECUTIVE: groups of replicaGroupSize that follow each other. ORTHOGONAL: a group
-/// takes every (replicas / replicaGroupSize)-th one. Strides other than 1 are refused: poputil::poplibs_error.
+/// Replicas that work together. CONSECUTIVE: groups of replicaGroupSize that follow each other.
 struct CommGroup {
     CommGroup() = default;
-    CommGroup(CommGroupType type_, unsigned groupSize, unsigned replicaStride = 1)
-        : type(type_), replicaGroupSize(groupSize), stride(replicaStride) {}
+    CommGroup(CommGroupType type_, unsigned groupSize) : type(type_), replicaGroupSize(groupSize) {}
 
     CommGroupType type = CommGroupType::ALL;
     unsigned replicaGroupSize = 0;
-    unsigned stride = 1;
 };
 
 // Sums are made in the type of the data, replica by replica: half is rounded after each addition.
@@ -30,13 +28,6 @@ poplar::Tensor allReduceCrossReplica(poplar::Graph& graph, const poplar::Tensor&
 poplar::Tensor allReduceCrossReplica(poplar::Graph& graph, const poplar::Tensor& data, CollectiveOperator op,
                                      poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                                      const poplar::OptionFlags& options = {});
-void allReduceInPlaceCrossReplica(poplar::Graph& graph, const poplar::Tensor& data, CollectiveOperator op,
-                                  poplar::program::Sequence& prog, const CommGroup& group,
-                                  const poplar::DebugContext& debugContext = {},
-                                  const poplar::OptionFlags& options = {});
-void allReduceInPlaceCrossReplica(poplar::Graph& graph, const poplar::Tensor& data, CollectiveOperator op,
-                                  poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                                  const poplar::OptionFlags& options = {});
 /// data [n]: replica r of a group of R gets elements r ceil(n / R) and on, ceil(n / R) of them, zeros beyond the end.
 poplar::Tensor reduceScatterCrossReplica(poplar::Graph& graph, const poplar::Tensor& data, CollectiveOperator op,
                                          poplar::program::Sequence& prog, const CommGroup& group,

@@ -9,18 +9,10 @@
 
 namespace popops {
 
-/// `update` adds the result to what the output holds; `scale`, a scalar FLOAT, multiplies the result before.
 struct ReduceParams {
-    ReduceParams() = default;
-    ReduceParams(Operation op_, bool update_ = false) : op(op_), update(update_) {}
-    ReduceParams(Operation op_, bool update_, const poplar::Tensor& scale_)
-        : op(op_), update(update_), useScale(true), scale(scale_) {}
-    ReduceParams(Operation, bool, float) = delete;
+    ReduceParams(Operation op_) : op(op_) {}
 
-    Operation op = Operation::ADD;
-    bool update = false;
-    bool useScale = false;
-    poplar::Tensor scale;
+    Operation op;
 };
 
 /// Combines the elements along `dims`; the result has the other dimensions. Sums are float, whatever the type.
@@ -29,9 +21,6 @@ poplar::Tensor reduce(poplar::Graph& graph, const poplar::Tensor& in, const popl
                       const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {});
 poplar::Tensor reduce(poplar::Graph& graph, const poplar::Tensor& in, const std::vector<std::size_t>& dims,
                       ReduceParams params, poplar::program::Sequence& prog,
-                      const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {});
-void reduceWithOutput(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& out,
-                      const std::vector<std::size_t>& dims, ReduceParams params, poplar::program::Sequence& prog,
                       const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {});
 
 }  // namespace popops
