@@ -31,7 +31,6 @@ inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn:
     popnn::logSoftmaxInPlace(graph, t, prog);
     popnn::pooling::pool(graph, params, t, prog);
     popnn::pooling::poolInputGradient(graph, params, t, t, t, false, prog);
-    popnn::pooling::poolInputGradient(graph, params, 1u, t, prog);
 }
 
 inline void popops_defaults(Graph& graph, Sequence& prog, Tensor& t) {

@@ -100,8 +100,6 @@ SIGNATURE(popnn::pooling::pool,
           Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popnn::pooling::poolInputGradient, Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&,
                                                         const Tensor&, const Tensor&, bool, Sequence&, OPTIONS));
-SIGNATURE(popnn::pooling::poolInputGradient,
-          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, unsigned, const Tensor&, Sequence&, OPTIONS));
 // popops
 SIGNATURE(popops::map, Tensor (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&, OPTIONS));
 SIGNATURE(popops::mapInPlace,

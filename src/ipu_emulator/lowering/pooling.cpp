@@ -9,7 +9,6 @@ namespace ipu_emulator {
 namespace {
 
 using poplar::Tensor;
-using popnn::PoolingType;
 using popnn::pooling::PoolParams;
 
 /// The inputs that an output of one dimension reads.
@@ -19,7 +18,6 @@ struct Window {
 };
 
 struct PoolShape {
-    PoolingType type;
     std::size_t batch;
     std::size_t channels;
     std::vector<Window> y;
@@ -52,8 +50,7 @@ std::vector<Window> windows(const PoolParams& params, std::size_t dim) {
 PoolShape pool_shape(const PoolParams& params, const std::string& name) {
     const std::size_t dims = params.inputFieldShape.size();
     require(dims >= 1 && dims <= 2, name, "expected a field of one or two dimensions, got " + std::to_string(dims));
-    PoolShape shape{.type = params.poolingType,
-                    .batch = params.batchSize,
+    PoolShape shape{.batch = params.batchSize,
                     .channels = params.numChannels,
                     .y = {{0, 1}},
                     .x = windows(params, dims - 1),
@@ -77,80 +74,40 @@ template <class Visit> void for_window(const PoolShape& s, std::size_t output, V
     }
 }
 
-std::size_t window_size(const PoolShape& s, std::size_t output) {
-    const Window& x = s.x[output % s.x.size()];
-    const Window& y = s.y[output / s.x.size() % s.y.size()];
-    return (x.end - x.begin) * (y.end - y.begin);
-}
-
 void run_pool(OpRun& run, const PoolShape& s) {
     const float* in = load_all(run, run.read(0));
     run.parallel(s.outputs(), [&](std::size_t output) {
         LocalScratch local;
-        float* total = local.take<float>(s.channels);
-        const bool max = s.type == PoolingType::MAX;
-        std::fill_n(total, s.channels, max ? -std::numeric_limits<float>::infinity() : 0.0f);
+        float* most = local.take<float>(s.channels);
+        std::fill_n(most, s.channels, -std::numeric_limits<float>::infinity());
         for_window(s, output, [&](std::size_t row) {
             const float* values = in + row * s.channels;
             for (std::size_t c = 0; c < s.channels; ++c)
-                total[c] = max ? std::max(total[c], values[c]) : total[c] + values[c];
+                most[c] = std::max(most[c], values[c]);
         });
-        const std::size_t size = window_size(s, output);
-        if (s.type == PoolingType::AVG && size != 0) {
-            for (std::size_t c = 0; c < s.channels; ++c)
-                total[c] /= static_cast<float>(size);
-        }
-        run.write().store(output * s.channels, s.channels, total);
+        run.write().store(output * s.channels, s.channels, most);
     });
 }
 
-/// Operands of a pooling gradient. For maxima, a window adds its gradient to the inputs that equal its result.
-struct PoolGradient {
-    const float* in = nullptr;
-    const float* pooled = nullptr;
-    const float* gradient = nullptr;
-    bool scaled = false;
-};
-
-void add_window(const PoolShape& s, const PoolGradient& g, std::size_t output, float* ties, float* result) {
-    const float* gradient = g.gradient + output * s.channels;
-    if (s.type != PoolingType::MAX) {
-        const std::size_t size = window_size(s, output);
-        const float share = s.type == PoolingType::AVG && size != 0 ? 1.0f / static_cast<float>(size) : 1.0f;
-        for_window(s, output, [&](std::size_t row) {
-            for (std::size_t c = 0; c < s.channels; ++c)
-                result[row * s.channels + c] += share * gradient[c];
-        });
-        return;
-    }
-    const float* pooled = g.pooled + output * s.channels;
-    std::fill_n(ties, s.channels, g.scaled ? 0.0f : 1.0f);
-    for_window(s, output, [&](std::size_t row) {
-        for (std::size_t c = 0; g.scaled && c < s.channels; ++c)
-            ties[c] += g.in[row * s.channels + c] == pooled[c] ? 1.0f : 0.0f;
-    });
-    for_window(s, output, [&](std::size_t row) {
-        for (std::size_t c = 0; c < s.channels; ++c)
-            if (g.in[row * s.channels + c] == pooled[c]) result[row * s.channels + c] += gradient[c] / ties[c];
-    });
-}
-
-/// Operands: the pooled gradient, and for maxima the input and the result.
-void run_pool_gradient(OpRun& run, const PoolShape& s, bool scaled) {
-    PoolGradient g{.gradient = load_all(run, run.read(0)), .scaled = scaled};
-    if (s.type == PoolingType::MAX) {
-        g.in = load_all(run, run.read(1));
-        g.pooled = load_all(run, run.read(2));
-    }
+/// Operands: the pooled gradient, the input and the result. A window adds its gradient to the inputs that equal its
+/// result.
+void run_pool_gradient(OpRun& run, const PoolShape& s) {
+    const float* gradients = load_all(run, run.read(0));
+    const float* in = load_all(run, run.read(1));
+    const float* pooled = load_all(run, run.read(2));
     float* result = run.scratch<float>(run.write().count());
     const std::size_t outputs = s.y.size() * s.x.size();
     const std::size_t inputs = s.input_y * s.input_x * s.channels;
     run.parallel(s.batch, [&](std::size_t n) {
-        LocalScratch local;
-        float* ties = local.take<float>(s.channels);
         std::fill_n(result + n * inputs, inputs, 0.0f);
-        for (std::size_t i = 0; i < outputs; ++i)
-            add_window(s, g, n * outputs + i, ties, result);
+        for (std::size_t output = n * outputs; output < (n + 1) * outputs; ++output) {
+            const float* gradient = gradients + output * s.channels;
+            const float* most = pooled + output * s.channels;
+            for_window(s, output, [&](std::size_t row) {
+                for (std::size_t c = row * s.channels, i = 0; i < s.channels; ++c, ++i)
+                    if (in[c] == most[i]) result[c] += gradient[i];
+            });
+        }
         run.write().store(n * inputs, inputs, result + n * inputs);
     });
 }
@@ -167,18 +124,6 @@ void check_tensor(const std::string& name, const Tensor& t, const PoolParams& pa
     require(t.shape() == shape && t.elementType() == params.dType && is_float(params.dType), name,
             "expected a tensor " + shape_text(shape) + " of the parameters' type, half or float, got " +
                 t.shapeToString() + " of " + t.elementType().toString());
-}
-
-Tensor add_gradient(poplar::Graph& graph, const PoolParams& params, std::vector<Tensor> reads, bool scaled,
-                    poplar::program::Sequence& prog, const std::string& name) {
-    for (Tensor& t : reads)
-        t = channels_last(t);
-    Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.inputFieldShape), name);
-    add_op(prog, {.name = name,
-                  .reads = std::move(reads),
-                  .writes = {channels_last(out)},
-                  .run = [s = pool_shape(params, name), scaled](OpRun& run) { run_pool_gradient(run, s, scaled); }});
-    return out;
 }
 
 }  // namespace
@@ -218,16 +163,13 @@ Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, const T
     check_tensor(name, in, params, params.inputFieldShape);
     check_tensor(name, pooled, params, params.getOutputFieldShape());
     check_tensor(name, pooledGradient, params, params.getOutputFieldShape());
-    return add_gradient(graph, params, {pooledGradient, in, pooled}, useScaledGradient, prog, name);
-}
-
-Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, unsigned, const Tensor& pooledGradient,
-                         Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    const std::string name = op_name(debugContext, "poolInputGradient");
-    check_options(name, options, {});
-    require(params.poolingType != PoolingType::MAX, name, "the gradient of maxima needs the input and the result");
-    check_tensor(name, pooledGradient, params, params.getOutputFieldShape());
-    return add_gradient(graph, params, {pooledGradient}, false, prog, name);
+    require(!useScaledGradient, name, "gradients are not scaled");
+    Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.inputFieldShape), name);
+    add_op(prog, {.name = name,
+                  .reads = {channels_last(pooledGradient), channels_last(in), channels_last(pooled)},
+                  .writes = {channels_last(out)},
+                  .run = [s = pool_shape(params, name)](OpRun& run) { run_pool_gradient(run, s); }});
+    return out;
 }
 
 }  // namespace popnn::pooling

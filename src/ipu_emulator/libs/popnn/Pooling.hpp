@@ -9,8 +9,7 @@
 
 namespace popnn::pooling {
 
-/// Windows over [batch][channels][field...]. Negative padding truncates. Padding is never a maximum and does not count
-/// in averages.
+/// Windows over [batch][channels][field...]. Negative padding truncates. Padding is never a maximum.
 struct PoolParams {
     PoolParams(PoolingType poolingType_, std::vector<std::size_t> inputFieldShape_,
                std::vector<std::size_t> kernelShape_, std::vector<unsigned> stride_,
@@ -42,16 +41,10 @@ struct PoolParams {
 poplar::Tensor pool(poplar::Graph& graph, const PoolParams& params, const poplar::Tensor& in,
                     poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                     const poplar::OptionFlags& options = {});
-/// The gradient of MAX: a window's gradient goes to every element that equals the maximum. useScaledGradient: divided
-/// by the number of such elements in the window.
+/// A window's gradient goes to every element that equals the maximum. useScaledGradient is false.
 poplar::Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, const poplar::Tensor& in,
                                  const poplar::Tensor& pooled, const poplar::Tensor& pooledGradient,
                                  bool useScaledGradient, poplar::program::Sequence& prog,
-                                 const poplar::DebugContext& debugContext = {},
-                                 const poplar::OptionFlags& options = {});
-/// The gradient of SUM and AVG.
-poplar::Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, unsigned fwdChansPerGroup,
-                                 const poplar::Tensor& pooledGradient, poplar::program::Sequence& prog,
                                  const poplar::DebugContext& debugContext = {},
                                  const poplar::OptionFlags& options = {});
 

@@ -2,6 +2,6 @@
 
 namespace popnn {
 
-enum class PoolingType { MAX, AVG, SUM };
+enum class PoolingType { MAX };
 
 }  // namespace popnn
