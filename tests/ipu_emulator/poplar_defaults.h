@@ -89,8 +89,6 @@ inline void slice_defaults(Graph& graph, Sequence& prog, Tensor& t) {
 }
 
 inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
-    poprand::uniform(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
-    poprand::normal(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
     poprand::setSeed(graph, t, 0, prog);
     poputil::mapTensorLinearly(graph, t);
     const auto op = gcl::CollectiveOperator::ADD;

@@ -178,10 +178,6 @@ SIGNATURE(popops::multiUpdateAdd,
           void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Shape&, const Shape&,
                    Sequence&, const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
 // poprand
-SIGNATURE(poprand::uniform, Tensor (*)(Graph&, const Tensor*, std::uint32_t, const Tensor&, const Type&, double, double,
-                                       Sequence&, const DebugContext&));
-SIGNATURE(poprand::normal, Tensor (*)(Graph&, const Tensor*, std::uint32_t, const Tensor&, const Type&, double, double,
-                                      Sequence&, const DebugContext&));
 SIGNATURE(poprand::setSeed, void (*)(Graph&, const Tensor&, std::uint32_t, Sequence&, const DebugContext&));
 // poputil
 SIGNATURE(poputil::mapTensorLinearly, void (*)(Graph&, const Tensor&));

@@ -1,18 +1,14 @@
-// Collectives between replicas, random numbers of replicas, norms over replicas.
+// Collectives between replicas, seeds of replicas, norms over replicas.
 #include <gtest/gtest.h>
 
 #include <gcl/Collectives.hpp>
 #include <poplar/CSRFunctions.hpp>
-#include <poplar/RandomSeed.hpp>
 #include <poplar/exceptions.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <poprand/RandomGen.hpp>
 #include <poputil/exceptions.hpp>
-
-#include <algorithm>
-#include <numeric>
 
 #include "ipu_emulator/machine_support.h"
 
@@ -134,63 +130,23 @@ TEST(Collectives, ReplicasThatDisagreeAreAnError) {
     EXPECT_THROW(bench.run(), poplar::application_runtime_error);
 }
 
-Values drawn(std::uint32_t modifier, float seed, const Shape& shape, unsigned tile, unsigned threads = 2) {
-    const HostThreads host(threads);
-    Bench bench;
-    const Tensor reference = bench.graph.addVariable(FLOAT, shape);
-    bench.graph.setTileMapping(reference, tile);
-    const Tensor seeds = bench.input(UNSIGNED_INT, {2}, {seed, 7});
-    return bench.result(poprand::uniform(bench.graph, &seeds, modifier, reference, FLOAT, -1, 3, bench.prog));
-}
-
-TEST(Random, FollowsFromSeedModifierAndReference) {
-    const Values once = drawn(1, 5, {5000}, 2);
-    EXPECT_EQ(once, drawn(1, 5, {5000}, 2, 4));
-    EXPECT_NE(once, drawn(2, 5, {5000}, 2));
-    EXPECT_NE(once, drawn(1, 6, {5000}, 2));
-    EXPECT_NE(once, drawn(1, 5, {5000}, 3)) << "a reference on another tile draws other numbers";
-    EXPECT_GE(*std::ranges::min_element(once), -1);
-    EXPECT_LE(*std::ranges::max_element(once), 3);
-    EXPECT_NEAR(std::accumulate(once.begin(), once.end(), 0.0) / 5000, 1, 0.06);
-}
-
-TEST(Random, NormalAndIntegers) {
-    Bench bench;
-    const Tensor reference = bench.variable(FLOAT, {20000});
-    const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
-    bench.watch("normal", poprand::normal(bench.graph, &seed, 3, reference, HALF, 1, 2, bench.prog));
-    bench.watch("dice", poprand::uniform(bench.graph, &seed, 4, reference, INT, 1, 6, bench.prog));
-    bench.run();
-    double sum = 0, squares = 0;
-    for (const float value : bench.values("normal")) {
-        sum += static_cast<double>(value);
-        squares += static_cast<double>(value * value);
-    }
-    EXPECT_NEAR(sum / 20000, 1, 0.06);
-    EXPECT_NEAR(squares / 20000 - 1, 4, 0.2);
-    std::vector<int> counts(8);
-    for (const float value : bench.values("dice"))
-        ++counts[static_cast<std::size_t>(value)];
-    EXPECT_EQ(counts[0] + counts[7], 0);
-    for (int i = 1; i <= 6; ++i)
-        EXPECT_NEAR(counts[static_cast<std::size_t>(i)], 20000.0 / 6, 250);
-}
-
-TEST(Random, WithoutASeedFromTheHardwaresState) {
+TEST(Random, TheSeedOfTheHardwareDecidesHowItRounds) {
     Bench bench(2);
-    const Tensor reference = bench.variable(FLOAT, {100});
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor x = bench.input(FLOAT, {100}, random_values(100, 3));
     const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
+    const auto rounded = [&] { return popops::cast(bench.graph, x, HALF, bench.prog); };
     poprand::setSeed(bench.graph, seed, 9, bench.prog);
-    const Tensor first = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
-    const Tensor second = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
+    bench.watch("first", rounded());
+    bench.watch("second", rounded());
     poprand::setSeed(bench.graph, seed, 9, bench.prog);
-    const Tensor again = poprand::uniform(bench.graph, nullptr, 0, reference, FLOAT, 0, 1, bench.prog);
-    bench.watch("first", first);
-    bench.watch("second", second);
-    bench.watch("again", again);
+    bench.watch("again", rounded());
+    poprand::setSeed(bench.graph, seed, 8, bench.prog);
+    bench.watch("modified", rounded());
     bench.run();
     EXPECT_NE(bench.values("first"), bench.values("second"));
     EXPECT_EQ(bench.values("first"), bench.values("again"));
+    EXPECT_NE(bench.values("first"), bench.values("modified"));
     EXPECT_EQ(bench.values("first", 0), bench.values("first", 1)) << "equal seeds on both replicas";
 }
 

@@ -14,7 +14,6 @@
 #include <popops/NaN.hpp>
 #include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
-#include <poprand/RandomGen.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,51 +43,6 @@ bool leaves_the_state(Bench& bench, const std::function<void()>& work) {
     work();
     const Tensor after = poplar::getHwSeeds(bench.graph, bench.prog);
     return bench.result(changes(bench, before, after, {0, 1, 2}))[0] == 0;
-}
-
-TEST(Random, SeededHalvesFollowFromTheSeedAlone) {
-    Bench bench;
-    const Tensor reference = bench.variable(FLOAT, {1000});
-    const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
-    const auto draw = [&](const std::string& name) {
-        bench.watch("uniform " + name, poprand::uniform(bench.graph, &seed, 3, reference, HALF, 0, 1, bench.prog));
-        bench.watch("normal " + name, poprand::normal(bench.graph, &seed, 4, reference, HALF, 0, 1, bench.prog));
-    };
-    draw("nearest");
-    EXPECT_TRUE(leaves_the_state(bench, [&] {
-        draw("first");
-        draw("second");
-    }));
-    for (const std::string kind : {"uniform ", "normal "}) {
-        EXPECT_EQ(bench.values(kind + "first"), bench.values(kind + "second"));
-        EXPECT_EQ(bench.values(kind + "first"), bench.values(kind + "nearest"));
-    }
-}
-
-TEST(Random, NumbersWithoutASeedAdvanceTheState) {
-    Bench bench;
-    const Tensor reference = bench.variable(FLOAT, {1000});
-    EXPECT_FALSE(
-        leaves_the_state(bench, [&] { poprand::uniform(bench.graph, nullptr, 3, reference, HALF, 0, 1, bench.prog); }));
-}
-
-TEST(Random, BoundsAreNeverExceeded) {
-    // Neither bound is a number of half or of float; the nearest ones lie outside.
-    for (const auto& [low, high] : std::vector<std::pair<double, double>>{{0.1, 0.3}, {-0.3, -0.1}, {0, 0.3}}) {
-        for (const poplar::Type type : {HALF, FLOAT}) {
-            for (const bool stochastic : {false, true}) {
-                Bench bench;
-                poplar::setStochasticRounding(bench.graph, bench.prog, stochastic);
-                const Tensor reference = bench.variable(FLOAT, {100000});
-                const Tensor seed = bench.input(UNSIGNED_INT, {2}, {1, 2});
-                const Values values =
-                    bench.result(poprand::uniform(bench.graph, &seed, 3, reference, type, low, high, bench.prog));
-                EXPECT_GE(static_cast<double>(*std::ranges::min_element(values)), low);
-                EXPECT_LE(static_cast<double>(*std::ranges::max_element(values)), high);
-                EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0) / 100000, (low + high) / 2, 2e-3);
-            }
-        }
-    }
 }
 
 /// A matrix product, a convolution or its weight gradient with these partials: a FLOAT tensor.

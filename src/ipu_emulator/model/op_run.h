@@ -25,8 +25,6 @@ class OpRun;
 enum class Draws {
     results,  // if results are half and the tile rounds stochastically
     inside,   // if the tile rounds stochastically, whatever the results: partials or intermediate values are half
-    always,   // numbers come from the state
-    never,    // numbers come from a seed
 };
 
 struct HostOp {

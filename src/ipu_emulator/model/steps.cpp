@@ -56,8 +56,7 @@ struct OpStep : Step {
         }
         for (const Regions& regions : writes)
             if (!op.marks_writes) replica.mark(regions, true);
-        if (op.draws == Draws::never) return;
-        if (!run.control().stochastic && op.draws != Draws::always) return;
+        if (!run.control().stochastic) return;
         for (const unsigned tile : drawing_tiles)
             advance_tile(&replica.seeds[std::size_t{tile} * kWordsPerTile]);
     }
