@@ -35,44 +35,25 @@ inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn:
 
 inline void popops_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     using popops::expr::_1;
-#define UNARY_CALLS(NAME)                  \
-    popops::NAME(graph, t, prog);          \
-    popops::NAME##InPlace(graph, t, prog); \
-    popops::NAME##WithOutput(graph, t, t, prog);
-#define BINARY_CALLS(NAME)                          \
-    popops::NAME(graph, t, t, prog);                \
-    popops::NAME(graph, t, 1.0f, prog);             \
-    popops::NAME(graph, 1.0f, t, prog);             \
-    popops::NAME##InPlace(graph, t, t, prog);       \
-    popops::NAME##InPlace(graph, t, 1.0f, prog);    \
-    popops::NAME##WithOutput(graph, t, t, t, prog); \
-    popops::NAME##WithOutput(graph, t, 1.0f, t, prog);
-    UNARY_OPERATIONS(UNARY_CALLS)
-    BINARY_OPERATIONS(BINARY_CALLS)
-#undef BINARY_CALLS
-#undef UNARY_CALLS
-    popops::select(graph, t, t, t, prog);
-    popops::selectInPlace(graph, t, t, t, prog);
-    popops::clamp(graph, t, t, t, prog);
-    popops::clampInPlace(graph, t, t, t, prog);
+    popops::neg(graph, t, prog);
+    popops::add(graph, t, t, prog);
+    popops::addInPlace(graph, t, t, prog);
+    popops::mul(graph, t, t, prog);
+    popops::mul(graph, t, 1.0f, prog);
+    popops::mulInPlace(graph, t, 1.0f, prog);
+    popops::varianceToInvStdDev(graph, t, 1.0f, prog);
+    popops::invStdDevToVariance(graph, t, 1.0f, prog);
     popops::map(graph, _1 + 1.0f, {t}, prog);
     popops::mapInPlace(graph, _1 + 1.0f, {t}, prog);
     popops::mapWithOutput(graph, _1 + 1.0f, {t}, t, prog);
-    popops::map(graph, popops::expr::UnaryOpType::SQRT, t, prog);
-    popops::map(graph, popops::expr::BinaryOpType::ADD, t, t, prog);
-    popops::map(graph, popops::expr::TernaryOpType::CLAMP, t, t, t, prog);
     popops::cast(graph, t, HALF, prog);
     popops::cast(graph, t, t);
     popops::reduce(graph, t, FLOAT, {0}, {popops::Operation::ADD}, prog);
     popops::reduce(graph, t, {0}, {popops::Operation::ADD}, prog);
     popops::scaledAddTo(graph, t, t, 1.0f, prog);
-    popops::scaledAddTo(graph, t, t, t, prog);
-    popops::scaledAddTo(graph, t, t, t, t, prog);
-    popops::scaledAddTo(graph, t, 1.0f, t, 1.0f, prog);
     popops::zero(graph, t, prog);
     popops::fill(graph, t, prog, 1.0f);
     popops::iota(graph, t, 1u, prog);
-    popops::hasNaNOrInf(graph, t, prog);
     popops::countedForLoop(graph, 0, t, 1, prog);
 }
 
@@ -106,8 +87,5 @@ inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
     getHwSeeds(graph, prog);
     setHwSeeds(graph, t, prog);
 }
-
-#undef BINARY_OPERATIONS
-#undef UNARY_OPERATIONS
 
 }  // namespace poplar_signatures

@@ -37,7 +37,6 @@
 #include <popops/Encoding.hpp>
 #include <popops/Fill.hpp>
 #include <popops/Loop.hpp>
-#include <popops/NaN.hpp>
 #include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
@@ -106,63 +105,26 @@ SIGNATURE(popops::mapInPlace,
           void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&, OPTIONS));
 SIGNATURE(popops::mapWithOutput,
           void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::UnaryOpType, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::map,
-          Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Tensor&, const Tensor&, const Tensor&,
-                                  Sequence&, OPTIONS));
-/// Every operation on tensors, in all forms: a new result, in the place of the first operand, into a given tensor.
-// clang-format does not settle on these lists.
-// clang-format off
-#define UNARY_OPERATIONS(X) \
-    X(abs) X(asin) X(bitwiseNot) X(cbrt) X(ceil) X(cos) X(countLeadingZeros) X(erf) X(exp) X(exp2) X(expm1) \
-    X(floor) X(geluErf) X(inv) X(isFinite) X(isInf) X(isNaN) X(log) X(log1p) X(logicalNot) X(neg) X(nearbyInt) \
-    X(popcount) X(relu) X(round) X(rsqrt) X(sigmoid) X(signum) X(sin) X(sqrt) X(square) X(tan) X(tanh) \
-    X(trunc)
-#define BINARY_OPERATIONS(X) \
-    X(add) X(atan2) X(bitwiseAnd) X(bitwiseOr) X(bitwiseXor) X(bitwiseXnor) X(div) X(eq) X(gteq) X(gt) \
-    X(invStdDevToVariance) X(lteq) X(logicalAnd) X(logicalOr) X(lt) X(max) X(min) X(mul) X(neq) X(pow) X(rem) \
-    X(shiftLeft) X(shiftRight) X(shiftRightSignExtend) X(sub) X(varianceToInvStdDev)
-// clang-format on
-
-#define UNARY_SIGNATURES(NAME)                                                             \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, Sequence&, OPTIONS));        \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, Sequence&, OPTIONS)); \
-    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-#define BINARY_SIGNATURES(NAME)                                                                           \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));        \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));                \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, float, const Tensor&, Sequence&, OPTIONS));                \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS)); \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));         \
-    SIGNATURE(popops::NAME##WithOutput,                                                                   \
-              void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));         \
-    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, float, const Tensor&, Sequence&, OPTIONS));
-UNARY_OPERATIONS(UNARY_SIGNATURES)
-BINARY_OPERATIONS(BINARY_SIGNATURES)
-SIGNATURE(popops::selectInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::clampInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-#undef BINARY_SIGNATURES
-#undef UNARY_SIGNATURES
-SIGNATURE(popops::select, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::clamp, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::neg, Tensor (*)(Graph&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::add, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::addInPlace, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::mul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::mul, Tensor (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));
+SIGNATURE(popops::mulInPlace, void (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));
+SIGNATURE(popops::varianceToInvStdDev, Tensor (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));
+SIGNATURE(popops::invStdDevToVariance, Tensor (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));
 SIGNATURE(popops::cast, Tensor (*)(Graph&, const Tensor&, const Type&, Sequence&, const DebugContext&));
 SIGNATURE(popops::cast, Program (*)(Graph&, const Tensor&, const Tensor&, const DebugContext&));
 SIGNATURE(popops::reduce,
           Tensor (*)(Graph&, const Tensor&, const Type&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
 SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, OPTIONS));
-SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::scaledAddTo,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
-SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tensor&, float, Sequence&, OPTIONS));
 SIGNATURE(popops::zero, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popops::fill<float>, void (*)(Graph&, const Tensor&, Sequence&, float, const DebugContext&));
 SIGNATURE(popops::fill<int>, void (*)(Graph&, const Tensor&, Sequence&, int, const DebugContext&));
 SIGNATURE(popops::fill<unsigned>, void (*)(Graph&, const Tensor&, Sequence&, unsigned, const DebugContext&));
 SIGNATURE(popops::fill<bool>, void (*)(Graph&, const Tensor&, Sequence&, bool, const DebugContext&));
 SIGNATURE(popops::iota, void (*)(Graph&, const Tensor&, unsigned, Sequence&, const DebugContext&));
-SIGNATURE(popops::hasNaNOrInf, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popops::countedForLoop, Sequence (*)(Graph&, int, const Tensor&, int, const Program&, const DebugContext&));
 SIGNATURE(popops::embedding::plan,
           popops::SlicePlan (*)(const Graph&, const Type&, std::size_t, std::size_t, const Shape&, const OptionFlags&));

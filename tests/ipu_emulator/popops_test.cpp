@@ -8,14 +8,12 @@
 #include <popops/Encoding.hpp>
 #include <popops/Fill.hpp>
 #include <popops/Loop.hpp>
-#include <popops/NaN.hpp>
 #include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
-#include <cmath>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
@@ -59,19 +57,17 @@ TEST(Map, IntegersWrapAndShift) {
     auto& g = bench.graph;
     auto& p = bench.prog;
     const auto quotient = values(popops::map(g, _1 / 2, {a}, p));
-    const auto rest = values(popops::map(g, _1 % 4, {a}, p));
+    const auto rest = values(popops::map(g, Rem(_1, Const(4)), {a}, p));
     const auto sum = values(popops::map(g, _1 + 1, {a}, p));
     const auto logical = values(popops::map(g, _1 >> 28u, {u}, p));
-    const auto arithmetic = values(popops::shiftRightSignExtend(g, a, 28.0f, p));
-    const auto bits = values(popops::map(g, ~_1 & Const(0xff), {a}, p));
+    const auto bits = values(popops::map(g, _1 ^ Const(0xff), {a}, p));
     const auto larger = values(popops::map(g, _1 > Const(2000000000u), {u}, p));
     bench.run();
     EXPECT_EQ(bench.values(quotient), (Values{-3, 3, 1073741823.0f, 50}));
     EXPECT_EQ(bench.values(rest), (Values{-3, 3, 3, 0}));
     EXPECT_EQ(bench.values(sum), (Values{-6, 8, -2147483648.0f, 101}));
     EXPECT_EQ(bench.values(logical), (Values{15, 0, 7, 0}));
-    EXPECT_EQ(bench.values(arithmetic), (Values{-1, 0, 7, 0}));
-    EXPECT_EQ(bench.values(bits), (Values{6, 248, 0, 155}));
+    EXPECT_EQ(bench.values(bits), (Values{-250, 248, 2147483392.0f, 155}));
     EXPECT_EQ(bench.values(larger), (Values{1, 0, 1, 0}));
 }
 
@@ -80,11 +76,11 @@ TEST(Map, NamedOperationsInPlaceAndWithOutput) {
     const Tensor a = bench.input(FLOAT, {3}, {1, 4, 9});
     const Tensor b = bench.input(FLOAT, {3}, {1, 1, 2});
     const Tensor out = bench.variable(FLOAT, {3});
-    popops::sqrtInPlace(bench.graph, a, bench.prog);
+    popops::mapInPlace(bench.graph, Sqrt(_1), {a}, bench.prog);
     popops::addInPlace(bench.graph, a, b, bench.prog);
-    popops::subWithOutput(bench.graph, a, 0.5f, out, bench.prog);
+    popops::mapWithOutput(bench.graph, _1 - 0.5f, {a}, out, bench.prog);
     popops::mapInPlace(bench.graph, _1 + _1, {out}, bench.prog);
-    EXPECT_EQ(bench.result(popops::sub(bench.graph, 10.0f, out, bench.prog)), (Values{7, 5, 1}));
+    EXPECT_EQ(bench.result(popops::map(bench.graph, 10.0f - _1, {out}, bench.prog)), (Values{7, 5, 1}));
 }
 
 TEST(Map, OperandsThatShareMemoryAreReadBeforeTheResultIsWritten) {
@@ -105,7 +101,7 @@ TEST(Map, TypesAndShapesThatDoNotFit) {
     const Tensor h = bench.variable(HALF, {2});
     EXPECT_THROW(popops::map(g, _1 + _2, {f, h}, bench.prog), poputil::poplibs_error);
     EXPECT_THROW(popops::map(g, _1 + _2, {f}, bench.prog), poputil::poplibs_error);
-    EXPECT_THROW(popops::map(g, _1 & _2, {f, f}, bench.prog), poputil::poplibs_error);
+    EXPECT_THROW(popops::map(g, _1 ^ _2, {f, f}, bench.prog), poputil::poplibs_error);
     EXPECT_THROW(popops::map(g, Select(_1, _1, _1), {f}, bench.prog), poputil::poplibs_error);
     EXPECT_THROW(popops::add(g, f, bench.variable(FLOAT, {3}), bench.prog), poputil::poplibs_error);
     EXPECT_THROW(popops::mapWithOutput(g, _1 > 0.0f, {f}, f, bench.prog), poplar::type_error);
@@ -269,19 +265,17 @@ TEST(Slices, UpdatesByRowsOfTheSameTensor) {
     EXPECT_EQ(bench.result(t), (Values{4, 1, 2, 3}));
 }
 
-TEST(ScaledAdd, ScalesAreNumbersOrTensorsOfAnyFloat) {
+TEST(ScaledAdd, OfHalvesAndFloats) {
     Bench bench;
     const Tensor a = bench.input(HALF, {2}, {1, 2});
     const Tensor b = bench.input(FLOAT, {2}, {10, 20});
-    const Tensor scale = bench.input(FLOAT, {}, {0.25f});
-    popops::scaledAddTo(bench.graph, a, b, scale, bench.prog);
-    popops::scaledAddTo(bench.graph, a, 2.0f, b, -0.1f, bench.prog);
-    popops::scaledAddTo(bench.graph, a, b, -1.0f, bench.prog);
-    popops::scaledAddTo(bench.graph, a, scale, b, scale, bench.prog);
-    EXPECT_EQ(bench.result(a), (Values{1.5f, 3}));
+    popops::scaledAddTo(bench.graph, a, b, 0.25f, bench.prog);
+    popops::scaledAddTo(bench.graph, a, b, 1.0f, bench.prog);
+    popops::scaledAddTo(bench.graph, a, b, -0.1f, bench.prog);
+    EXPECT_EQ(bench.result(a), (Values{12.5f, 25}));
 }
 
-TEST(Fill, ZeroIotaAndNan) {
+TEST(Fill, ZeroAndIota) {
     Bench bench;
     const Tensor t = bench.variable(FLOAT, {2, 3});
     popops::fill(bench.graph, t, bench.prog, 2.5f);
@@ -289,14 +283,8 @@ TEST(Fill, ZeroIotaAndNan) {
     const Tensor numbers = bench.variable(UNSIGNED_INT, {3});
     popops::iota(bench.graph, numbers, 1u, bench.prog);
     bench.watch("numbers", numbers);
-    bench.watch("finite", popops::hasNaNOrInf(bench.graph, t, bench.prog));
-    bench.watch("nan", popops::hasNaNOrInf(
-                           bench.graph, popops::log(bench.graph, popops::neg(bench.graph, t, bench.prog), bench.prog),
-                           bench.prog));
     EXPECT_EQ(bench.result(t), (Values{0, 2.5f, 2.5f, 0, 2.5f, 2.5f}));
     EXPECT_EQ(bench.values("numbers"), (Values{1, 2, 3}));
-    EXPECT_EQ(bench.values("finite"), Values{0});
-    EXPECT_EQ(bench.values("nan"), Values{1});
 }
 
 TEST(Fill, IotaIsOfIntegers) {
@@ -353,7 +341,7 @@ TEST(Loop, LimitsAreTensors) {
 TEST(Map, SigmoidOfLargeValues) {
     Bench bench;
     const Tensor t = bench.input(FLOAT, {4}, {-1000, -20, 20, 1000});
-    const Values values = bench.result(popops::sigmoid(bench.graph, t, bench.prog));
+    const Values values = bench.result(popops::map(bench.graph, Sigmoid(_1), {t}, bench.prog));
     EXPECT_EQ(values[0], 0);
     EXPECT_NEAR(values[1] / 2.0611537e-9f, 1, 1e-6);
     EXPECT_EQ(values[2], 1);

@@ -290,11 +290,11 @@ Sequence Network::pipelined(const Streams& streams, const poplar::Function& forw
 
     Sequence load({Copy(streams.images, images_)});
     popops::dynamicUpdate(first_, ring, images_.expand({0}), in, {0}, {1}, load);
-    popops::mapInPlace(first_, (_1 + 1u) % 2u, {in}, load);
+    popops::mapInPlace(first_, Rem(_1 + 1u, Const(2u)), {in}, load);
     load.add(Call(forward0));
     Sequence restore;
     const Tensor restored = popops::dynamicSlice(first_, ring, out, {0}, {1}, restore);
-    popops::mapInPlace(first_, (_1 + 1u) % 2u, {out}, restore);
+    popops::mapInPlace(first_, Rem(_1 + 1u, Const(2u)), {out}, restore);
     restore.add(Copy(restored[0], stashed_));
     restore.add(Call(back0));
     const Sequence middle({Copy(streams.labels, labels_), Call(second)});

@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <poplar/exceptions.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Expr.hpp>
 #include <popops/Fill.hpp>
-#include <popops/NaN.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
 
@@ -23,8 +20,7 @@ using popops::expr::TernaryOpType;
 using popops::expr::UnaryOpType;
 
 bool gives_bool(UnaryOpType op) {
-    return op == UnaryOpType::IS_FINITE || op == UnaryOpType::IS_INF || op == UnaryOpType::IS_NAN ||
-           op == UnaryOpType::LOGICAL_NOT;
+    return op == UnaryOpType::IS_FINITE || op == UnaryOpType::LOGICAL_NOT;
 }
 
 bool gives_bool(BinaryOpType op) {
@@ -358,56 +354,16 @@ poplar::Program cast(poplar::Graph&, const Tensor& src, const Tensor& dst, const
                     }});
 }
 
-namespace {
-
-/// A number, or a scalar tensor.
-struct Scale {
-    float number = 1;
-    std::vector<Tensor> tensor = {};
-};
-
-/// A = a A + b B in float, rounded once.
-void add_scaled(poplar::Graph& graph, const Tensor& A, const Scale& a, const Tensor& B, const Scale& b, Sequence& prog,
-                const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
+void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& B, float scaleB, Sequence& prog,
+                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "scaledAddTo");
     check_options("popops::scaledAddTo", options, {});
     require(B.shape() == A.shape(), name, "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " differ");
     require(is_float(A.elementType()) && is_float(B.elementType()), name, "expected tensors of half or float");
-    std::vector<Tensor> operands{A, B};
-    const auto in_float = [](unsigned operand) { return expr::Cast(expr::PlaceHolder(operand), poplar::FLOAT); };
-    const auto scaled = [&](const Scale& scale, unsigned operand) -> expr::Any {
-        if (scale.tensor.empty() && scale.number == 1.0f) return in_float(operand);
-        if (scale.tensor.empty()) return in_float(operand) * scale.number;
-        const Tensor& t = scale.tensor.front();
-        require(t.numElements() == 1 && is_float(t.elementType()), name, "a scale is a scalar of half or float");
-        operands.push_back(t.reshape({}));
-        return in_float(operand) * in_float(static_cast<unsigned>(operands.size()));
-    };
-    const expr::Any scaled_a = scaled(a, 1);
-    const expr::Any scaled_b = scaled(b, 2);
-    add_map(graph, make_formula(expr::Cast(scaled_a + scaled_b, A.elementType()), operands), operands, A, prog, name);
-}
-
-}  // namespace
-
-void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& B, float scaleB, Sequence& prog,
-                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(graph, A, {}, B, {scaleB}, prog, debugContext, options);
-}
-
-void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& B, const Tensor& scaleB, Sequence& prog,
-                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(graph, A, {}, B, {.tensor = {scaleB}}, prog, debugContext, options);
-}
-
-void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& scaleA, const Tensor& B, const Tensor& scaleB,
-                 Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(graph, A, {.tensor = {scaleA}}, B, {.tensor = {scaleB}}, prog, debugContext, options);
-}
-
-void scaledAddTo(poplar::Graph& graph, const Tensor& A, float scaleA, const Tensor& B, float scaleB, Sequence& prog,
-                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(graph, A, {scaleA}, B, {scaleB}, prog, debugContext, options);
+    const expr::Cast a(expr::_1, poplar::FLOAT);
+    const expr::Cast b(expr::_2, poplar::FLOAT);
+    const expr::Any scaled = scaleB == 1.0f ? expr::Any(b) : expr::Any(b * scaleB);
+    add_map(graph, make_formula(expr::Cast(a + scaled, A.elementType()), {A, B}), {A, B}, A, prog, name);
 }
 
 namespace {
@@ -441,25 +397,6 @@ template void fill(poplar::Graph&, const Tensor&, Sequence&, bool, const poplar:
 
 void zero(poplar::Graph&, const Tensor& t, Sequence& prog, const poplar::DebugContext& debugContext) {
     add_fill(t, prog, std::int64_t{0}, op_name(debugContext, "zero"));
-}
-
-Tensor hasNaNOrInf(poplar::Graph& graph, const Tensor& src, Sequence& prog, const poplar::DebugContext& debugContext) {
-    const std::string name = op_name(debugContext, "hasNaNOrInf");
-    require(is_float(src.elementType()), name, "expected a tensor of half or float");
-    Tensor out = new_tensor(graph, poplar::BOOL, {}, name);
-    add_op(prog,
-           {.name = name, .reads = {src}, .writes = {out}, .run = [](OpRun& run) {
-                std::atomic<bool> found{false};
-                run.in_pieces(run.read(0).count(), kChunk, [&](std::size_t begin, std::size_t count) {
-                    float values[kChunk];
-                    run.read(0).load(begin, count, values);
-                    if (!std::all_of(values, values + count, [](float x) { return magnitude_bits(x) < kInfinityBits; }))
-                        found = true;
-                });
-                const std::int32_t result = found ? 1 : 0;
-                run.write().store(0, 1, &result);
-            }});
-    return out;
 }
 
 }  // namespace popops

@@ -3,7 +3,6 @@
 #include <popops/Encoding.hpp>
 #include <popops/Fill.hpp>
 #include <popops/Loop.hpp>
-#include <popops/Zero.hpp>
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,4 @@
 // The loops of formulas, one for each operation and kind of type.
-#include <bit>
 #include <cmath>
 #include <map>
 #include <type_traits>
@@ -63,35 +62,20 @@ WordLoop float_unary(UnaryOpType op) {
     using enum UnaryOpType;
     static const Loops<UnaryOpType> loops{
         {ABSOLUTE, loop1<T>([](T x) { return std::fabs(x); })},
-        {ASIN, loop1<T>([](T x) { return std::asin(x); })},
-        {CBRT, loop1<T>([](T x) { return std::cbrt(x); })},
-        {CEIL, loop1<T>([](T x) { return std::ceil(x); })},
-        {COS, loop1<T>([](T x) { return std::cos(x); })},
         {ERF, loop1<T>([](T x) { return std::erf(x); })},
         {EXPONENT, loop1<T>([](T x) { return std::exp(x); })},
-        {EXPONENT2, loop1<T>([](T x) { return std::exp2(x); })},
         {EXPONENT_MINUS_ONE, loop1<T>([](T x) { return std::expm1(x); })},
-        {FLOOR, loop1<T>([](T x) { return std::floor(x); })},
         {GELU_ERF, loop1<T>([](T x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); })},
-        {INVERSE, loop1<T>([](T x) { return 1.0f / x; })},
         {IS_FINITE, loop1<T>([](T x) { return magnitude_bits(x) < kInfinityBits; })},
-        {IS_INF, loop1<T>([](T x) { return magnitude_bits(x) == kInfinityBits; })},
-        {IS_NAN, loop1<T>([](T x) { return magnitude_bits(x) > kInfinityBits; })},
         {LOGARITHM, loop1<T>([](T x) { return std::log(x); })},
         {LOGARITHM_ONE_PLUS, loop1<T>([](T x) { return std::log1p(x); })},
         {NEGATE, loop1<T>([](T x) { return -x; })},
-        {NEARBY_INT, loop1<T>([](T x) { return std::nearbyint(x); })},
         {RELU, loop1<T>([](T x) { return x < 0.0f ? 0.0f : x; })},
-        {ROUND, loop1<T>([](T x) { return std::round(x); })},
         {RSQRT, loop1<T>([](T x) { return 1.0f / std::sqrt(x); })},
         {SIGMOID, loop1<T>(sigmoid)},
-        {SIGNUM, loop1<T>([](T x) { return static_cast<T>((x > 0.0f) - (x < 0.0f)); })},
-        {SIN, loop1<T>([](T x) { return std::sin(x); })},
         {SQRT, loop1<T>([](T x) { return std::sqrt(x); })},
         {SQUARE, loop1<T>([](T x) { return x * x; })},
-        {TAN, loop1<T>([](T x) { return std::tan(x); })},
         {TANH, loop1<T>([](T x) { return std::tanh(x); })},
-        {TRUNC, loop1<T>([](T x) { return std::trunc(x); })},
     };
     return find(loops, op);
 }
@@ -100,13 +84,8 @@ template <class T> WordLoop integer_unary(UnaryOpType op) {
     using enum UnaryOpType;
     static const Loops<UnaryOpType> loops{
         {ABSOLUTE, loop1<T>([](T x) { return x < T{} ? static_cast<T>(0u - static_cast<std::uint32_t>(x)) : x; })},
-        {BITWISE_NOT, loop1<T>([](T x) { return static_cast<T>(~x); })},
-        {COUNT_LEADING_ZEROS,
-         loop1<T>([](T x) { return static_cast<T>(std::countl_zero(static_cast<std::uint32_t>(x))); })},
         {NEGATE, loop1<T>([](T x) { return static_cast<T>(0u - static_cast<std::uint32_t>(x)); })},
-        {POPCOUNT, loop1<T>([](T x) { return static_cast<T>(std::popcount(static_cast<std::uint32_t>(x))); })},
         {RELU, loop1<T>([](T x) { return x < T{} ? T{} : x; })},
-        {SIGNUM, loop1<T>([](T x) { return static_cast<T>((x > T{}) - (x < T{})); })},
         {SQUARE,
          loop1<T>([](T x) { return static_cast<T>(static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(x)); })},
     };
@@ -136,8 +115,6 @@ WordLoop float_binary(BinaryOpType op) {
         {SUBTRACT, loop2<T>([](T a, T b) { return a - b; })},
         {MULTIPLY, loop2<T>([](T a, T b) { return a * b; })},
         {DIVIDE, loop2<T>([](T a, T b) { return a / b; })},
-        {ATAN2, loop2<T>([](T a, T b) { return std::atan2(a, b); })},
-        {POWER, loop2<T>([](T a, T b) { return std::pow(a, b); })},
         {REMAINDER, loop2<T>([](T a, T b) { return std::fmod(a, b); })},
         {VARIANCE_TO_INV_STD_DEV, loop2<T>([](T a, T b) { return 1.0f / std::sqrt(a + b); })},
         {INV_STD_DEV_TO_VARIANCE, loop2<T>([](T a, T b) { return 1.0f / (a * a) - b; })},
@@ -146,10 +123,9 @@ WordLoop float_binary(BinaryOpType op) {
     return loop != nullptr ? loop : comparison<T>(op);
 }
 
-/// Arithmetic wraps around, as the device's does; shifts by 32 or more give 0 (or the sign).
+/// Arithmetic wraps around, as the device's does; shifts by 32 or more give 0.
 template <class T> WordLoop integer_binary(BinaryOpType op) {
     using U = std::uint32_t;
-    using S = std::int32_t;
     using enum BinaryOpType;
     static const Loops<BinaryOpType> loops{
         {ADD, loop2<U>([](U a, U b) { return a + b; })},
@@ -158,13 +134,8 @@ template <class T> WordLoop integer_binary(BinaryOpType op) {
         {DIVIDE, loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} / b); })},
         {REMAINDER,
          loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} % b); })},
-        {BITWISE_AND, loop2<U>([](U a, U b) { return a & b; })},
-        {BITWISE_OR, loop2<U>([](U a, U b) { return a | b; })},
         {BITWISE_XOR, loop2<U>([](U a, U b) { return a ^ b; })},
-        {BITWISE_XNOR, loop2<U>([](U a, U b) { return ~(a ^ b); })},
-        {SHIFT_LEFT, loop2<U>([](U a, U b) { return b < 32 ? a << b : 0u; })},
         {SHIFT_RIGHT, loop2<U>([](U a, U b) { return b < 32 ? a >> b : 0u; })},
-        {SHIFT_RIGHT_SIGN_EXTEND, loop2<S>([](S a, S b) { return a >> (static_cast<U>(b) < 32 ? b : 31); })},
     };
     const WordLoop loop = find(loops, op);
     return loop != nullptr ? loop : comparison<T>(op);
@@ -174,12 +145,9 @@ WordLoop bool_binary(BinaryOpType op) {
     using enum BinaryOpType;
     static const Loops<BinaryOpType> loops{
         {LOGICAL_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
-        {BITWISE_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
         {LOGICAL_OR, loop2<bool>([](bool a, bool b) { return a || b; })},
-        {BITWISE_OR, loop2<bool>([](bool a, bool b) { return a || b; })},
         {BITWISE_XOR, loop2<bool>([](bool a, bool b) { return a != b; })},
         {NOT_EQUAL, loop2<bool>([](bool a, bool b) { return a != b; })},
-        {BITWISE_XNOR, loop2<bool>([](bool a, bool b) { return a == b; })},
         {EQUAL, loop2<bool>([](bool a, bool b) { return a == b; })},
     };
     return find(loops, op);
@@ -191,8 +159,7 @@ WordLoop unary_loop(UnaryOpType op, poplar::Type type) {
     if (type.isFloatingPoint()) return float_unary(op);
     if (type == poplar::INT) return integer_unary<std::int32_t>(op);
     if (type == poplar::UNSIGNED_INT) return integer_unary<std::uint32_t>(op);
-    const bool negates = op == UnaryOpType::LOGICAL_NOT || op == UnaryOpType::BITWISE_NOT;
-    if (type == poplar::BOOL && negates) return loop1<bool>([](bool x) { return !x; });
+    if (type == poplar::BOOL && op == UnaryOpType::LOGICAL_NOT) return loop1<bool>([](bool x) { return !x; });
     return nullptr;
 }
 

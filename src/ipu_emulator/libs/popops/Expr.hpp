@@ -45,14 +45,8 @@ public:
     template <class T> Const(T value) : Const(poplar::equivalent_device_type<T>::value, static_cast<double>(value)) {}
     Const(double value) : Const(poplar::FLOAT, value) {}
 
-protected:
+private:
     Const(poplar::Type type, double value);
-};
-
-/// A value of the type half, rounded to nearest-even.
-class ConstHalf : public Const {
-public:
-    ConstHalf(float value) : Const(poplar::HALF, static_cast<double>(value)) {}
 };
 
 class Cast : public Expr {
@@ -77,12 +71,12 @@ public:
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names of classes and types
-#define IPU_EMULATOR_UNARY(TYPE, CLASS, FUNCTION)                        \
+#define IPU_EMULATOR_UNARY(TYPE, CLASS)                                  \
     class CLASS : public UnaryOp {                                       \
     public:                                                              \
         explicit CLASS(const Expr& a) : UnaryOp(UnaryOpType::TYPE, a) {} \
     };
-#define IPU_EMULATOR_BINARY(TYPE, CLASS, FUNCTION)                                  \
+#define IPU_EMULATOR_BINARY(TYPE, CLASS)                                            \
     class CLASS : public BinaryOp {                                                 \
     public:                                                                         \
         CLASS(const Expr& a, const Expr& b) : BinaryOp(BinaryOpType::TYPE, a, b) {} \
@@ -127,11 +121,7 @@ IPU_EMULATOR_OPERATOR(+, Add)
 IPU_EMULATOR_OPERATOR(-, Sub)
 IPU_EMULATOR_OPERATOR(*, Mul)
 IPU_EMULATOR_OPERATOR(/, Divide)
-IPU_EMULATOR_OPERATOR(%, Rem)
-IPU_EMULATOR_OPERATOR(<<, Shl)
 IPU_EMULATOR_OPERATOR(>>, Shr)
-IPU_EMULATOR_OPERATOR(&, BitwiseAnd)
-IPU_EMULATOR_OPERATOR(|, BitwiseOr)
 IPU_EMULATOR_OPERATOR(^, BitwiseXor)
 IPU_EMULATOR_OPERATOR(&&, And)
 IPU_EMULATOR_OPERATOR(||, Or)
@@ -146,9 +136,6 @@ IPU_EMULATOR_OPERATOR(>=, Gte)
 
 inline Neg operator-(const Expr& a) {
     return Neg(a);
-}
-inline BitwiseNot operator~(const Expr& a) {
-    return BitwiseNot(a);
 }
 inline Not operator!(const Expr& a) {
     return Not(a);

@@ -9,15 +9,5 @@ namespace popops {
 void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Tensor& B, float scaleB,
                  poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                  const poplar::OptionFlags& options = {});
-void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Tensor& B, const poplar::Tensor& scaleB,
-                 poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                 const poplar::OptionFlags& options = {});
-/// A = scaleA A + scaleB B.
-void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Tensor& scaleA, const poplar::Tensor& B,
-                 const poplar::Tensor& scaleB, poplar::program::Sequence& prog,
-                 const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {});
-void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, float scaleA, const poplar::Tensor& B, float scaleB,
-                 poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                 const poplar::OptionFlags& options = {});
 
 }  // namespace popops
