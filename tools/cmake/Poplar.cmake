@@ -13,8 +13,8 @@ endif()
 file(GLOB packages LIST_DIRECTORIES true ${CNNTRAIN_POPLAR_SDK}/poplar-*)
 set(poplar_folders ${CNNTRAIN_POPLAR_SDK} ${CNNTRAIN_POPLAR_SDK}/poplar ${CNNTRAIN_POPLAR_SDK}/poplibs
   ${CNNTRAIN_POPLAR_SDK}/gcl ${packages})
-foreach(header poplar/Engine.hpp poplin/Convolution.hpp popnn/NonLinearity.hpp popops/ElementWise.hpp poprand/RandomGen.hpp
-        poputil/TileMapping.hpp gcl/Collectives.hpp)
+foreach(header poplar/Engine.hpp poplin/Convolution.hpp popnn/NonLinearity.hpp popops/ElementWise.hpp
+        poprand/RandomGen.hpp poputil/TileMapping.hpp gcl/Collectives.hpp)
   get_filename_component(library ${header} DIRECTORY)
   find_path(poplar_include_${library} ${header} PATHS ${poplar_folders} PATH_SUFFIXES include NO_DEFAULT_PATH NO_CACHE)
   find_library(poplar_library_${library} ${library} PATHS ${poplar_folders} PATH_SUFFIXES lib lib64
