@@ -1,4 +1,4 @@
-// Words that a user may write, the words that CLI11 reads for them, and the values that it finds.
+// Words that a user may write, and the flags and values that are read for them.
 #include "options/read/read.h"
 
 #include "cnntrain/base/error.h"
@@ -22,15 +22,22 @@ const std::vector<Spelling> kKnown = {
     {"-n", "--names", Takes::several, "true", false},
 };
 
+/// Each option in full, and its values marked by '='.
 Words expanded(const Words& words, const LineHabits& habits = {}) {
-    return expand_words(kKnown, words, habits).words;
+    Words all;
+    for (const GivenValues& given : read_line(kKnown, words, habits).options) {
+        all.push_back(given.option);
+        for (const std::string& value : given.values)
+            all.push_back("=" + value);
+    }
+    return all;
 }
 
 std::string refusal(const Words& words, const LineHabits& habits = {}) {
     return refusal_of(ErrorKind::usage, [&] { read_line(kKnown, words, habits); });
 }
 
-TEST(Expand, WritesFlagsInFullAndMarksValues) {
+TEST(Expand, FindsFlagsInFullAndTheirValues) {
     EXPECT_THAT(expanded({"--rate", "3", "--na=a"}), ElementsAre("--rate", "=3", "--names", "=a"));
     EXPECT_THAT(expanded({"--old-rate=3", "-n", "a", "b"}), ElementsAre("--rate", "=3", "--names", "=a", "=b"));
     EXPECT_THAT(
@@ -57,8 +64,9 @@ TEST(Expand, ValuesEndWhereAFlagBegins) {
 
 TEST(Expand, WordsOfAnotherProgramArePutAside) {
     const auto after_program = [](const std::string& word, bool follows) { return follows || word == "program"; };
-    const Expanded line = expand_words(kKnown, {"--rate", "1", "program", "--rate", "2"}, {.foreign = after_program});
-    EXPECT_THAT(line.words, ElementsAre("--rate", "=1"));
+    const Line line = read_line(kKnown, {"--rate", "1", "program", "--rate", "2"}, {.foreign = after_program});
+    ASSERT_EQ(line.options.size(), 1U);
+    EXPECT_THAT(line.options.front().values, ElementsAre("1"));
     EXPECT_THAT(line.rest, ElementsAre("program", "--rate", "2"));
 }
 

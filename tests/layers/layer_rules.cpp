@@ -46,7 +46,6 @@ struct ThirdParty {
 
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
-        {"CLI/", {"src/options/"}},
         {"yaml-cpp/", {"src/options/", "src/launch/", "src/weights/published.cpp"}},
         {"curl/", {"src/weights/download.cpp"}},
         {"openssl/", {"src/weights/download.cpp"}},

@@ -18,8 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/options/line.h"
@@ -163,12 +161,12 @@ Begun spellings_begun_by(const std::vector<Spelling>& known, std::string_view na
     return begun;
 }
 
-class Expansion {
+class LineReader {
 public:
-    Expansion(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits)
+    LineReader(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits)
         : known_(known), words_(words), habits_(habits) {}
 
-    Expanded run() {
+    Line run() {
         bool follows = false;
         while (at_ < words_.size()) {
             const bool trims = habits_.trims && !follows;
@@ -196,7 +194,9 @@ private:
         std::string taken;
         for (const Spelling& place : known_) {
             if (place.flag.starts_with('-')) continue;
-            if (std::ranges::find(result_.words, place.option) == result_.words.end()) return add(place, {word});
+            const bool is_free =
+                std::ranges::find(result_.options, place.option, &GivenValues::option) == result_.options.end();
+            if (is_free) return add(place, {word});
             taken += (taken.empty() ? "" : " and one ") + place.flag;
         }
         if (!taken.empty()) refuse("one " + taken + " only, got also '" + word + "'");
@@ -258,18 +258,17 @@ private:
     }
 
     void add(const Spelling& spelling, const Words& values) {
-        result_.words.push_back(spelling.option);
-        result_.flags.push_back(spelling.flag);
         const bool trims = habits_.trims && spelling.takes != Takes::any;
+        GivenValues& given = result_.options.emplace_back(GivenValues{spelling.option, spelling.flag, {}});
         for (const std::string& value : values.empty() ? Words{spelling.value} : values)
-            result_.words.push_back(kValueMark + (trims ? trimmed(value) : value));
+            given.values.push_back(trims ? trimmed(value) : value);
     }
 
     const std::vector<Spelling>& known_;
     const Words& words_;
     const LineHabits& habits_;
     std::size_t at_ = 0;
-    Expanded result_;
+    Line result_;
 };
 
 }  // namespace
@@ -283,8 +282,8 @@ const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view
     return spellings_begun_by(known, name).meant;
 }
 
-Expanded expand_words(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits) {
-    return Expansion(known, words, habits).run();
+Line read_line(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits) {
+    return LineReader(known, words, habits).run();
 }
 
 namespace {
@@ -297,33 +296,6 @@ template <typename T> std::optional<T> number_of(std::string_view word) {
 }
 
 }  // namespace
-
-Line read_line(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits) {
-    Expanded expanded = expand_words(known, words, habits);
-    Line line{{}, std::move(expanded.rest)};
-    CLI::App app;
-    app.set_help_flag();  // --help is an ordinary option here
-    try {
-        for (std::string& flag : expanded.words) {
-            if (flag.front() == kValueMark) continue;
-            const auto store = [&line, &expanded, option = flag](const CLI::results_t& marked) {
-                GivenValues& given =
-                    line.options.emplace_back(GivenValues{option, expanded.flags[line.options.size()], {}});
-                for (const std::string& value : marked)
-                    given.values.push_back(value.substr(1));
-                return true;
-            };
-            if (flag.front() != '-') flag.insert(0, "--");
-            if (app.get_option_no_throw(flag) == nullptr)
-                app.add_option(flag, store)->expected(1, -1)->allow_extra_args()->trigger_on_parse();
-        }
-        std::ranges::reverse(expanded.words);  // CLI11 reads the vector from its end
-        app.parse(std::move(expanded.words));
-    } catch (const CLI::Error& error) {
-        throw Error(ErrorKind::usage, error.what());
-    }
-    return line;
-}
 
 std::int64_t whole_number(const std::string& name, std::string_view word, std::int64_t least, std::int64_t most) {
     const auto value = number_of<std::int64_t>(word);

@@ -57,26 +57,13 @@ std::vector<Spelling> spellings_of(const OptionSet& options, Command command);
 Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,
                       const std::vector<std::string>& arguments);
 
-// Translates abbreviated flags, --no- forms, old names and joined values into the words that CLI11 reads.
-
-/// Precedes each value in `words`, so that no value is empty or looks like a flag.
-inline constexpr char kValueMark = '=';
-
-struct Expanded {
-    std::vector<std::string> words;  // "--validation", "=false", "--variable-filter", "=conv", "=fc1"
-    std::vector<std::string> flags;  // spellings of the options' flags: "--no-validation", "--variable-filter"
-    std::vector<std::string> rest;   // words for another program
-};
+// Words of a command line (cnntrain/options/line.h).
 
 /// True for a hyphen followed by more, except for a negative number.
 bool is_flag(const std::string& word);
 
 /// The spelling with this full name, or one of those that it abbreviates if they all mean the same; else null.
 const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view name);
-
-/// Writes every flag in full, followed by at least one marked value. Throws the same errors as read_line.
-Expanded expand_words(const std::vector<Spelling>& known, const std::vector<std::string>& words,
-                      const LineHabits& habits);
 
 // Reads named configurations from YAML files: mappings from a name to option values, with YAML 1.1 merge keys.
 
