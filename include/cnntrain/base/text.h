@@ -79,6 +79,25 @@ std::string printable(std::string_view text);
 /// The same, but line ends and tabs stay: for whole messages and tables.
 std::string printable_lines(std::string_view text);
 
+// Parts of a text, as views of it.
+
+/// The parts between the separators; one empty part for an empty text.
+inline std::vector<std::string_view> split(std::string_view text, char at) {
+    std::vector<std::string_view> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(at, begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+/// True if the word is one of the words, which blanks separate.
+inline bool has_word(std::string_view words, std::string_view word) {
+    const std::vector<std::string_view> all = split(words, ' ');
+    return std::ranges::find(all, word) != all.end();
+}
+
 // Words in a sentence.
 
 /// "a", "a and b", "a, b and c"; `joint`: "and".

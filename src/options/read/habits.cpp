@@ -221,7 +221,7 @@ private:
 
     Match habit_of(const Item& item) const {
         for (const Habit& habit : habits()) {
-            if (habit.flag != item.flag || (habit.commands & bit(command_)) == 0) continue;
+            if (!has_word(habit.flag, item.flag) || (habit.commands & bit(command_)) == 0) continue;
             Match match{&habit};
             if (habit.value == kSeveral) {
                 if (item.values.size() < 2) continue;
@@ -347,7 +347,10 @@ std::optional<std::string> OwnWords::value(std::string_view flag) const {
 std::vector<std::string> meanings_of_habit(std::string_view name) {
     std::vector<std::string> meanings;
     for (const Habit& habit : habits()) {
-        if (habit.flag.substr(std::min(habit.flag.find_first_not_of('-'), habit.flag.size())) != name) continue;
+        const bool is_named = std::ranges::any_of(split(habit.flag, ' '), [&](std::string_view flag) {
+            return flag.substr(std::min(flag.find_first_not_of('-'), flag.size())) == name;
+        });
+        if (!is_named) continue;
         const std::string meaning(habit.reads.substr(0, habit.reads.find(' ')));
         if (std::ranges::find(meanings, meaning) == meanings.end()) meanings.push_back(meaning);
     }

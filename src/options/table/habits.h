@@ -12,7 +12,7 @@ namespace cnntrain::options {
 /// A flag with a value that this program does not have, or not in this form. It is consulted only where the line as
 /// typed does not work: no flag, old name or abbreviation of this program ever means something else because of a row.
 struct Habit {
-    std::string_view flag;
+    std::string_view flag;  // or several, separated by blanks
     /// The values: words in any case, in which `#` stands for a whole number, `X` for a number and `*` for any text.
     /// kNone: the flag has no value. kAny: anything or nothing. kSeveral: more than one word.
     std::string_view value;

@@ -1,0 +1,21 @@
+// Parts of texts, and what they say.
+#include "cnntrain/base/text.h"
+#include "support/matchers.h"
+
+namespace cnntrain {
+namespace {
+
+TEST(Parts, StandBetweenSeparators) {
+    EXPECT_THAT(split("a,b,,c", ','), ElementsAre("a", "b", "", "c"));
+    EXPECT_THAT(split("a,", ','), ElementsAre("a", ""));
+    EXPECT_THAT(split("", ','), ElementsAre(""));
+}
+
+TEST(Parts, WordsAreFoundWhole) {
+    EXPECT_TRUE(has_word("--lr --lr0", "--lr0"));
+    EXPECT_FALSE(has_word("--lr0 --rate", "--lr"));
+    EXPECT_TRUE(has_word("", ""));
+}
+
+}  // namespace
+}  // namespace cnntrain
