@@ -189,9 +189,10 @@ int average_command(const Invocation& invocation) {
     if (flags.print_help_if_wanted()) return 0;
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"));
-    const weights::AverageSettings settings{weights::averaging_named(flags.text("--mode")),
-                                            flags.number("--decay", 0, 1), weights::edited_if(flags.given(kTrustFlag)),
-                                            flags.wants_f32()};
+    const auto mode = named<weights::Averaging>(flags.text("--mode"));
+    if (!mode) throw Error(ErrorKind::usage, "--mode must be mean or exponential, not '" + flags.text("--mode") + "'");
+    const weights::AverageSettings settings{*mode, flags.number("--decay", 0, 1),
+                                            weights::edited_if(flags.given(kTrustFlag)), flags.wants_f32()};
     const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
 
     std::vector<std::string> paths = checkpoints_of(folder);
@@ -207,7 +208,7 @@ int average_command(const Invocation& invocation) {
         paths.erase(paths.begin(), paths.end() - static_cast<std::ptrdiff_t>(used));
     }
     std::cout << "Checkpoints discarded: " << discarded << "\nCheckpoints used: " << paths.size()
-              << "\nMode: " << weights::name(settings.mode) << '\n';
+              << "\nMode: " << spelling(settings.mode) << '\n';
     if (settings.mode == weights::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
     check_outputs(posix_files(),
                   {{{"--filename", target}, flags.given("--overwrite"), "--overwrite", weights::is_average}},

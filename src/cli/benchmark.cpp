@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -56,13 +55,13 @@ double positive(const std::string& text, std::string_view flag) {
 }
 
 void set_level(Line& line, const Values& values) {
-    constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
-    const auto found = std::ranges::find(kNames, values.front());
-    if (found == kNames.end()) {
+    const auto level = named<benchmark::LogLevel>(values.front());
+    if (!level) {
+        constexpr auto kNames = spellings(benchmark::LogLevel{});
         refuse_benchmark("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
                          suggestion(values.front(), {kNames.begin(), kNames.end()}, "", "", ""));
     }
-    line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
+    line.request.log_level = *level;
 }
 
 /// Adds overrides such as "iterations=2", or "no-logs" for a switch.

@@ -18,7 +18,6 @@ namespace cnntrain::cli {
 namespace {
 
 constexpr const char* kWeightFlags = "--weights";
-constexpr std::array<std::string_view, 3> kWeightTypes = {"f32", "f16", "bf16"};  // in the order of OnnxWeights
 
 /// Options of `inference` that choose samples and weights of the run.
 constexpr std::array<std::string_view, 2> kPassed = {"--data-dir", "--dataset"};
@@ -35,7 +34,8 @@ constexpr std::array<std::string_view, 6> kOnlyOfFiles = {"--part",       "--voc
 constexpr const char* kHuggingFace = "hf";  // BERT's, besides the formats of exports
 
 std::vector<std::string> format_names() {
-    std::vector<std::string> names(weights::kFormatNames.begin(), weights::kFormatNames.end());
+    constexpr auto kNames = spellings(weights::Format{});
+    std::vector<std::string> names(kNames.begin(), kNames.end());
     names.emplace_back(kHuggingFace);
     return names;
 }
@@ -54,7 +54,7 @@ tasks::OpenRequest source_of(const Flags& flags) {
 }
 
 bool is_format(const std::string& name) {
-    return name == kHuggingFace || weights::format_named(name);
+    return name == kHuggingFace || named<weights::Format>(name);
 }
 
 weights::Format format_of(const Flags& flags) {
@@ -63,7 +63,7 @@ weights::Format format_of(const Flags& flags) {
                                           ", such as cnntrain convert " + flags.text("RUN") + " --to onnx");
     }
     const std::string& name = flags.text("--to");
-    if (const auto format = weights::format_named(name)) return *format;
+    if (const auto format = named<weights::Format>(name)) return *format;
     const std::string nearest = nearest_name(name, format_names());
     throw Error(ErrorKind::usage,
                 "--to " + name + " is not a format" + (nearest.empty() ? "." : "; did you mean " + nearest + "?") +
@@ -75,7 +75,7 @@ void refuse_if(bool refused, std::string_view option, const std::string& why) {
 }
 
 void refuse_without_effect(const Flags& flags, weights::Format format) {
-    const std::string to(weights::kFormatNames[static_cast<std::size_t>(format)]);
+    const std::string to(spelling(format));
     for (const std::string_view option : kOnlyOfFiles) {
         const bool fallback = option == "--vocab-size" && flags.integer(option, 0) == 0;
         refuse_if(flags.given(option) && !fallback, option, "has no effect on --to " + to);
@@ -92,8 +92,7 @@ void refuse_without_effect(const Flags& flags, weights::Format format) {
 
 weights::OnnxWeights weights_of(const Flags& flags) {
     if (!flags.given(kWeightFlags)) return weights::OnnxWeights::f32;
-    const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeightFlags));
-    if (found != kWeightTypes.end()) return static_cast<weights::OnnxWeights>(found - kWeightTypes.begin());
+    if (const auto type = named<weights::OnnxWeights>(flags.text(kWeightFlags))) return *type;
     throw Error(ErrorKind::usage,
                 std::string(kWeightFlags) + " must be f32, f16 or bf16, not '" + flags.text(kWeightFlags) + "'");
 }

@@ -6,6 +6,7 @@
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/run/text_reports.h"
 
 namespace cnntrain::cli {
@@ -604,25 +605,17 @@ std::string body(std::string_view literal) {
 
 /// The description of an error kind in the table of exit codes.
 std::string_view meaning(ErrorKind kind) {
-    switch (kind) {
-        case ErrorKind::not_found:
-            return "nothing to work on: no checkpoint in the folder";
-        case ErrorKind::usage:
-            return "flags, configurations, settings that contradict each other";
-        case ErrorKind::data:
-            return "input files that are damaged, missing, unreadable, or pipes and devices";
-        case ErrorKind::unsupported:
-            return "a capability that this version or machine does not have; too little memory";
-        case ErrorKind::storage:
-            return "files or standard output that cannot be written: disk full, permissions, size limit";
-        case ErrorKind::diverged:
-            return "a loss in training, or a number that a network computes, is not finite";
-        case ErrorKind::peers:
-            return "another process of the run died, stalled, left or has different numbers";
-        case ErrorKind::internal:
-            break;
-    }
-    return "a defect of cnntrain";
+    constexpr std::string_view kMeanings[] = {
+        "nothing to work on: no checkpoint in the folder",
+        "flags, configurations, settings that contradict each other",
+        "input files that are damaged, missing, unreadable, or pipes and devices",
+        "a capability that this version or machine does not have; too little memory",
+        "files or standard output that cannot be written: disk full, permissions, size limit",
+        "a loss in training, or a number that a network computes, is not finite",
+        "another process of the run died, stalled, left or has different numbers",
+        "a defect of cnntrain",
+    };
+    return entry_of(kMeanings, kind);
 }
 
 std::string exit_code_row(int code, std::string_view text) {

@@ -120,17 +120,6 @@ std::map<std::string, std::string> common_metadata(const Files& opened) {
 
 }  // namespace
 
-Averaging averaging_named(std::string_view wanted) {
-    for (const Averaging mode : {Averaging::mean, Averaging::exponential}) {
-        if (wanted == name(mode)) return mode;
-    }
-    throw Error(ErrorKind::usage, "--mode must be mean or exponential, not '" + std::string(wanted) + "'");
-}
-
-std::string_view name(Averaging mode) {
-    return mode == Averaging::mean ? "mean" : "exponential";
-}
-
 void average(FileSystem& files, const std::vector<std::string>& paths, const AverageSettings& settings,
              const std::string& target) {
     const Files opened = open_alike(files, paths, settings.edited);
@@ -138,7 +127,7 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     result.iteration = opened.back()->iteration();
     result.epoch = opened.back()->epoch();
     result.metadata = common_metadata(opened);
-    result.metadata[kMode] = name(settings.mode);
+    result.metadata[kMode] = spelling(settings.mode);
     result.metadata[kSources] = base_names(paths);
     set_class_names(result.metadata, class_names(opened.back()->metadata()));
     const std::string options = run_options(opened.back()->metadata());
@@ -166,7 +155,7 @@ bool is_average_of(const FileSystem& files, const std::vector<std::string>& path
             const auto found = facts.find(key);
             return found != facts.end() && found->second == value;
         };
-        if (!is(kMode, name(mode)) || !is(kSources, base_names(paths))) return false;
+        if (!is(kMode, spelling(mode)) || !is(kSources, base_names(paths))) return false;
         file.verify();
         return true;
     } catch (const Error&) {

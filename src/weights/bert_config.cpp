@@ -354,20 +354,14 @@ std::int64_t leading_number(std::string_view text) {
 
 /// Name of an axis in config.json.
 std::string_view axis_name(char axis) {
-    switch (axis) {
-        case 'V':
-            return "vocab_size";
-        case 'P':
-            return "max_position_embeddings";
-        case 'T':
-            return "type_vocab_size";
-        case 'I':
-            return "intermediate_size";
-        case 'C':
-            return "classes";
-        default:
-            return "hidden_size";
-    }
+    constexpr std::pair<char, std::string_view> kNames[] = {{'V', "vocab_size"},
+                                                            {'P', "max_position_embeddings"},
+                                                            {'T', "type_vocab_size"},
+                                                            {'I', "intermediate_size"},
+                                                            {'C', "classes"}};
+    for (const auto& [letter, name] : kNames)
+        if (letter == axis) return name;
+    return "hidden_size";
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ std::string folder_of(const std::string& path) {
 /// Destination of the export: a file for ONNX, a folder with a slash at its end otherwise.
 std::string target_of(const ExportRequest& request, const std::string& checkpoint) {
     const bool is_file = request.format == Format::onnx;
-    const std::string_view name = kFormatNames[static_cast<std::size_t>(request.format)];
+    const std::string_view name = spelling(request.format);
     if (request.target.empty()) return folder_of(checkpoint) + (is_file ? "model.onnx" : std::string(name) + "/");
     const bool folder = request.target.ends_with('/') || is_directory(posix_files(), request.target);
     if (is_file) return without_trailing_slashes(request.target) + (folder ? "/model.onnx" : "");
@@ -311,12 +311,6 @@ ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, 
 }
 
 }  // namespace
-
-std::optional<Format> format_named(std::string_view name) {
-    const auto* found = std::ranges::find(kFormatNames, name);
-    if (found == kFormatNames.end()) return std::nullopt;
-    return static_cast<Format>(found - kFormatNames.begin());
-}
 
 ExportReport export_network(const ExportRequest& request, const ExportedNetwork& network, FileSystem& files) {
     switch (request.format) {

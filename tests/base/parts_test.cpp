@@ -17,5 +17,11 @@ TEST(Parts, WordsAreFoundWhole) {
     EXPECT_TRUE(has_word("", ""));
 }
 
+TEST(Enumerators, HaveAnEntryEach) {
+    enum class Colour { red, green };
+    constexpr std::string_view kTexts[] = {"like fire", "like grass"};
+    EXPECT_EQ(entry_of(kTexts, Colour::green), "like grass");
+}
+
 }  // namespace
 }  // namespace cnntrain

@@ -303,6 +303,13 @@ template <typename Enum> constexpr std::string_view enumerator_name(Enum value) 
     return enumerator_names<Enum>().at(static_cast<std::size_t>(value));
 }
 
+/// The entry of an enumerator in a table that has one for each of them, in their order.
+template <typename Enum, typename Entry, std::size_t size>
+constexpr Entry entry_of(const Entry (&table)[size], Enum value) {
+    static_assert(size == enumerator_count<Enum>(), "one entry for each enumerator, in their order");
+    return table[static_cast<std::size_t>(value)];
+}
+
 // The words by which users know the enumerators: an enumeration that options take has a function spellings(Enum) beside
 // it, which returns one for each enumerator in their order.
 

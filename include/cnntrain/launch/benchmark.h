@@ -4,11 +4,13 @@
 //   return run(request, host);
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -17,6 +19,9 @@
 namespace cnntrain::benchmark {
 
 enum class LogLevel { debug, info, warning, error, critical };
+constexpr auto spellings(LogLevel) {
+    return std::to_array<std::string_view>({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"});
+}
 
 /// A command-line option appended to every program: `--set micro-batch-size=2` appends "--micro-batch-size 2" and
 /// replaces the program's own.

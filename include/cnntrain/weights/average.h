@@ -10,16 +10,16 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/foreign.h"
 
 namespace cnntrain::weights {
 
 enum class Averaging { mean, exponential };
-
-/// Error(usage) for another word than "mean" or "exponential".
-Averaging averaging_named(std::string_view name);
-std::string_view name(Averaging mode);
+constexpr auto spellings(Averaging) {
+    return enumerator_names<Averaging>();
+}
 
 struct AverageSettings {
     Averaging mode = Averaging::mean;

@@ -2,7 +2,6 @@
 // file is made in memory, read from there, and computes the replayed samples. What is on the disk is read again.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -102,6 +101,9 @@ enum class OnnxWeights : std::uint8_t {
     f16,   // computed in float16, too; inputs and outputs are float32
     bf16,  // matrices and kernels are stored in bfloat16 and computed in float32
 };
+constexpr auto spellings(OnnxWeights) {
+    return enumerator_names<OnnxWeights>();
+}
 
 struct OnnxSettings {
     OnnxWeights weights = OnnxWeights::f32;
@@ -120,11 +122,9 @@ struct OnnxSettings {
 OnnxModel to_onnx(const NetworkPart& network, const OnnxSettings& settings);
 
 enum class Format : std::uint8_t { onnx, torchvision, timm, tf };
-/// Names of the formats as users write them, in the order of the enumerators.
-inline constexpr std::array<std::string_view, 4> kFormatNames = {"onnx", "torchvision", "timm", "tf"};
-static_assert(kFormatNames.size() == enumerator_count<Format>());
-
-std::optional<Format> format_named(std::string_view name);
+constexpr auto spellings(Format) {
+    return enumerator_names<Format>();
+}
 
 using Outputs = std::map<std::string, HostTensor>;
 

@@ -232,15 +232,8 @@ std::string PlanReport::memory_terms() const {
 }
 
 std::string PlanReport::formula() const {
-    switch (line_.schedule) {
-        case PipelineSchedule::grouped:
-            return "(K-1)/(N+K-1)";
-        case PipelineSchedule::interleaved:
-            return "1 - N(f+b)/(K(f+b) + (2N-2) max(f,b))";
-        case PipelineSchedule::sequential:
-            return "(K-1)/K";
-    }
-    throw Error(ErrorKind::internal, "unknown pipeline schedule");
+    constexpr const char* kFormulas[] = {"(K-1)/(N+K-1)", "1 - N(f+b)/(K(f+b) + (2N-2) max(f,b))", "(K-1)/K"};
+    return entry_of(kFormulas, line_.schedule);
 }
 
 std::string PlanReport::rate(double ms, std::int64_t micro_batches) const {

@@ -1,7 +1,6 @@
 #include "launch/benchmark/command.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
@@ -200,11 +199,6 @@ void add_requested_options(Words& words, const Request& request) {
     }
 }
 
-std::string_view level_name(LogLevel level) {
-    constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
-    return kNames.at(static_cast<std::size_t>(level));
-}
-
 /// If the first variable is not set, it takes the value of the second.
 constexpr std::pair<const char*, const char*> kStandIns[] = {
     {"DATASETS_DIR", "DATASET_DIR"},
@@ -224,8 +218,8 @@ void compose_environment(const Entry& entry, PlannedCommand& plan, const Request
         plan.notices.push_back(std::string(name) + " is not set: taken from " + stand_in);
         set(name, std::string(other->second));
     }
-    set("POPLAR_LOG_LEVEL", std::string(level_name(request.log_level)));
-    set("POPART_LOG_LEVEL", std::string(level_name(request.log_level)));
+    set("POPLAR_LOG_LEVEL", std::string(spelling(request.log_level)));
+    set("POPART_LOG_LEVEL", std::string(spelling(request.log_level)));
     set("TF_CPP_VMODULE", "poplar_compiler=1");
     for (const auto& [name, value] : entry.environment) {
         std::set<std::string> left;

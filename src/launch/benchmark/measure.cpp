@@ -368,7 +368,6 @@ Json reductions(const VariantResult& result) {
 }
 
 Json record(const VariantResult& result) {
-    constexpr std::array kStatus = {"passed", "failed", "skipped"};
     Json values = Json::object();
     Json later = Json::object();
     for (const auto& [metric, measured] : result.metrics) {
@@ -395,7 +394,7 @@ Json record(const VariantResult& result) {
             {"compilation_end_time", nullptr},
             {"test_duration", duration_text(result.seconds)},
             {"exitcode", result.exit_code},
-            {"status", kStatus.at(static_cast<std::size_t>(result.status))},
+            {"status", enumerator_name(result.status)},
             {"reason", result.reason},
             {"log_paths", {{"out", result.out_path}, {"err", result.err_path}}}};
 }
@@ -419,15 +418,8 @@ std::string metric_text(const VariantResult& result, const std::string& metric) 
 }
 
 std::string_view status_word(Status status) {
-    switch (status) {
-        case Status::passed:
-            return "PASSED";
-        case Status::failed:
-            return "FAILED";
-        case Status::skipped:
-            return "SKIPPED";
-    }
-    return {};
+    constexpr std::string_view kWords[] = {"PASSED", "FAILED", "SKIPPED"};
+    return entry_of(kWords, status);
 }
 
 /// A column of the CSV file between the fixed columns and the user's metrics.

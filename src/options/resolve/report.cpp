@@ -10,30 +10,11 @@ namespace cnntrain::options {
 namespace {
 
 /// The value's placeholder. Patterns are several names of files.
-std::string placeholder(const Option& option) {
-    switch (option.type) {
-        case Type::of_member:
-        case Type::boolean:
-            return "";
-        case Type::boolean_value:
-            return "true|false";
-        case Type::integer:
-        case Type::integers:
-            return "N";
-        case Type::number:
-        case Type::numbers:
-            return "X";
-        case Type::patterns:
-            return "FILE";
-        case Type::text:
-            return is_path(option) ? "PATH" : "TEXT";
-        case Type::choice:
-            return "NAME";
-        case Type::texts:
-        case Type::structure:
-            return "TEXT";
-    }
-    return {};
+std::string_view placeholder(const Option& option) {
+    if (option.type == Type::text && is_path(option)) return "PATH";
+    constexpr std::string_view kPlaceholders[] = {"",     "",  "true|false", "N",    "X",    "TEXT",
+                                                  "NAME", "N", "X",          "TEXT", "FILE", "TEXT"};
+    return entry_of(kPlaceholders, option.type);
 }
 
 Arity arity(const Option& option) {
@@ -119,7 +100,7 @@ std::string summary(const Option& option, const std::vector<std::string_view>& c
 }
 
 HelpRow help_row(const Option& option, Command command) {
-    HelpRow row{.flag = documented_flag(option), .arity = arity(option), .value = placeholder(option)};
+    HelpRow row{.flag = documented_flag(option), .arity = arity(option), .value = std::string(placeholder(option))};
     const std::vector<std::string_view> choices = available_choices(option, bit(command));
     for (const std::string_view choice : choices) {
         if (!choice.empty()) row.choices.emplace_back(choice);
@@ -133,25 +114,10 @@ HelpRow help_row(const Option& option, Command command) {
 }
 
 std::string source_text(const ParseResult& result, Source source) {
-    switch (source) {
-        case Source::default_value:
-            return "default";
-        case Source::model:
-            return "model and data set";
-        case Source::weights:
-            return "weights";
-        case Source::environment:
-            return "environment";
-        case Source::config:
-            return "config " + to_string(result.at("config").value);
-        case Source::arguments:
-            return "arguments.json";
-        case Source::command_line:
-            return "command line";
-        case Source::adjusted:
-            return "adjusted";
-    }
-    return {};
+    constexpr std::string_view kSources[] = {"default", "model and data set", "weights",      "environment",
+                                             "config ", "arguments.json",     "command line", "adjusted"};
+    return std::string(entry_of(kSources, source)) +
+           (source == Source::config ? to_string(result.at("config").value) : "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::comm {
 namespace {
@@ -173,15 +174,8 @@ void check_instances(const PopDist& popdist, const std::optional<World>& world) 
 }  // namespace
 
 const char* name(Launcher launcher) {
-    switch (launcher) {
-        case Launcher::open_mpi:
-            return "Open MPI";
-        case Launcher::pmi:
-            return "a PMI launcher";
-        case Launcher::slurm:
-            break;
-    }
-    return "Slurm";
+    constexpr const char* kNames[] = {"Open MPI", "a PMI launcher", "Slurm"};
+    return entry_of(kNames, launcher);
 }
 
 Environment process_environment() {

@@ -42,23 +42,16 @@ bool is_no_option(const std::string& key) {
 }
 
 std::string end_text(End end) {
-    switch (end) {
-        case End::finished:
-            return "It finished.";
-        case End::early:
-            return "It ended early, as --early-stop asks.";
-        case End::stopped:
-            return "It was stopped by a signal; restore continues it.";
-        case End::diverged:
-            return "It ended with an error.";
-        case End::going:
-            return "It is still going.";
-        case End::killed:
-            return "It did not reach its end: it was killed, or its machine stopped.";
-        case End::unknown:
-            break;
-    }
-    return "How it ended is not recorded.";
+    constexpr const char* kTexts[] = {
+        "It finished.",
+        "It ended early, as --early-stop asks.",
+        "It was stopped by a signal; restore continues it.",
+        "It ended with an error.",
+        "It is still going.",
+        "It did not reach its end: it was killed, or its machine stopped.",
+        "How it ended is not recorded.",
+    };
+    return entry_of(kTexts, end);
 }
 
 std::string last_iteration_text(const RunRecord& run) {

@@ -227,19 +227,9 @@ std::optional<double> divergence(const Curve& loss) {
 }
 
 std::string_view verdict_text(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::learned:
-            return "It learned";
-        case Verdict::little:
-            return "It learned little, maybe by chance";
-        case Verdict::none:
-            return "It did not learn";
-        case Verdict::diverged:
-            return "It diverged";
-        case Verdict::unknown:
-            break;
-    }
-    return "It is too early to say whether it learns";
+    constexpr std::string_view kTexts[] = {"It learned", "It learned little, maybe by chance", "It did not learn",
+                                           "It diverged", "It is too early to say whether it learns"};
+    return entry_of(kTexts, verdict);
 }
 
 /// Interval of an accuracy on few samples; "" if it is narrow.

@@ -48,9 +48,8 @@ std::string brief(std::string_view text, std::size_t most = 120) {
 std::string status_of(const RunRecord& run, const PageSettings& settings) {
     constexpr std::string_view kEnds[] = {"finished",    "ended early", "stopped",         "ended with an error",
                                           "still going", "killed",      "end not recorded"};
-    static_assert(std::size(kEnds) == enumerator_count<End>(), "a word for each end, in their order");
-    return std::string(kEnds[static_cast<std::size_t>(run.end)]) +
-           (run.log.date.empty() ? "" : ", began " + run.log.date) + "; page written " + settings.written;
+    return std::string(entry_of(kEnds, run.end)) + (run.log.date.empty() ? "" : ", began " + run.log.date) +
+           "; page written " + settings.written;
 }
 
 std::string tone_of(Verdict verdict) {
