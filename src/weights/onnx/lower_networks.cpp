@@ -1,4 +1,6 @@
-// Operations on images, [N,C,H,W] in the model.
+// The operations and their table. Images are [N,C,H,W] in the model.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -12,6 +14,7 @@
 namespace cnntrain::weights {
 
 using graph::Node;
+using graph::OpKind;
 using graph::ValueId;
 
 namespace {
@@ -53,8 +56,6 @@ std::string reshape(Lowering& to, const std::string& name, const std::string& x,
     return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
 }
 
-}  // namespace
-
 void lower_conv2d(Lowering& to, const Node& node) {
     const auto& attrs = node.as<graph::ConvAttrs>();
     const HostTensor& kernel = to.constant(node.inputs[1]);
@@ -66,14 +67,10 @@ void lower_conv2d(Lowering& to, const Node& node) {
     finish(to, node, y, attrs.residual, attrs.activation);
 }
 
+/// Numbers to 8 bits, or back.
 void lower_quantise(Lowering& to, const Node& node) {
-    const auto& attrs = node.as<graph::QuantiseAttrs>();
-    to.set(node.outputs[0], in_bits(to, "QuantizeLinear", node.name, to.at(node.inputs[0]), attrs.bits));
-}
-
-void lower_dequantise(Lowering& to, const Node& node) {
-    const auto& attrs = node.as<graph::QuantiseAttrs>();
-    to.set(node.outputs[0], in_bits(to, "DequantizeLinear", node.name, to.at(node.inputs[0]), attrs.bits));
+    const char* op = node.kind == OpKind::quantise ? "QuantizeLinear" : "DequantizeLinear";
+    to.set(node.outputs[0], in_bits(to, op, node.name, to.at(node.inputs[0]), node.as<graph::QuantiseAttrs>().bits));
 }
 
 /// A convolution between nodes that make values of numbers and numbers of the result: other programs fuse them. They
@@ -192,8 +189,6 @@ void lower_shortcut_pad(Lowering& to, const Node& node) {
 
 // Operations of BERT, and those that all networks share.
 
-namespace {
-
 const std::int64_t kLast = -1;
 
 std::string slice(Lowering& to, const std::string& name, const std::string& x, const graph::SliceAttrs& range) {
@@ -227,8 +222,6 @@ std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId
     const std::string same = b.add("Equal", name + "/same", {unsqueezed("/of_queries", {1, 3}), of_keys});
     return added_to_scores(to, name + "/mask", as_number(to, name + "/visible", same));
 }
-
-}  // namespace
 
 void lower_add(Lowering& to, const Node& node) {
     to.set(node.outputs[0], to.builder().add("Add", node.name, {to.at(node.inputs[0]), to.at(node.inputs[1])}));
@@ -266,14 +259,10 @@ void lower_dense(Lowering& to, const Node& node) {
            attrs.bias ? to.builder().add("Add", node.name + "/sum", {product, to.at(node.inputs[2])}) : product);
 }
 
-namespace {
-
 /// The zero of each row, [...,1]. Their scales have the name of the node's second result.
 std::string zeros_of_rows(const Node& rows) {
     return rows.name + "/zero";
 }
-
-}  // namespace
 
 /// ONNX's own quantisation of the kind has one scale for all rows, so this is made of elementary operators.
 void lower_quantise_rows(Lowering& to, const Node& node) {
@@ -435,6 +424,47 @@ void lower_attention(Lowering& to, const Node& node) {
     const std::string by_token =
         b.add("Transpose", node.name + "/by_token", {sums}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
     to.set(node.outputs[0], reshape(to, node.name, by_token, {0, 0, hidden}));
+}
+
+struct LoweringRow {
+    OpKind kind;
+    LowerFunction lower;
+};
+
+/// Operations whose results depend on weights alone need no row.
+constexpr auto kLowerings = std::to_array<LoweringRow>({
+    {OpKind::conv2d, lower_conv2d},
+    {OpKind::batch_norm_inference, lower_batch_norm},
+    {OpKind::group_norm, lower_group_norm},
+    {OpKind::standardise, lower_standardise},
+    {OpKind::scale_channels, lower_scale_channels},
+    {OpKind::max_pool, lower_max_pool},
+    {OpKind::quantise, lower_quantise},
+    {OpKind::dequantise, lower_quantise},
+    {OpKind::quantised_conv2d, lower_quantised_conv2d},
+    {OpKind::global_average_pool, lower_global_average_pool},
+    {OpKind::shortcut_pad, lower_shortcut_pad},
+    {OpKind::add, lower_add},
+    {OpKind::activation, lower_activation},
+    {OpKind::dense, lower_dense},
+    {OpKind::quantise_rows, lower_quantise_rows},
+    {OpKind::quantised_dense, lower_quantised_dense},
+    {OpKind::cast, lower_cast},
+    {OpKind::reshape, lower_reshape},
+    {OpKind::slice, lower_slice},
+    {OpKind::transpose, lower_transpose},
+    {OpKind::embedding, lower_embedding},
+    {OpKind::gather_rows, lower_gather_rows},
+    {OpKind::layer_norm, lower_layer_norm},
+    {OpKind::attention_mask, lower_attention_mask},
+    {OpKind::attention, lower_attention},
+});
+
+}  // namespace
+
+LowerFunction lowering_of(OpKind kind) {
+    const auto* const row = std::ranges::find(kLowerings, kind, &LoweringRow::kind);
+    return row == kLowerings.end() ? nullptr : row->lower;
 }
 
 }  // namespace cnntrain::weights

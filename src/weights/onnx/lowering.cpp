@@ -1,7 +1,6 @@
 #include "weights/onnx/lowering.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -17,44 +16,6 @@ using graph::Activation;
 using graph::NodeId;
 using graph::OpKind;
 using graph::ValueId;
-
-namespace {
-
-struct LoweringRow {
-    OpKind kind;
-    LowerFunction lower;
-};
-
-/// Operations whose results depend on weights alone need no row.
-constexpr auto kLowerings = std::to_array<LoweringRow>({
-    {OpKind::conv2d, lower_conv2d},
-    {OpKind::batch_norm_inference, lower_batch_norm},
-    {OpKind::group_norm, lower_group_norm},
-    {OpKind::standardise, lower_standardise},
-    {OpKind::scale_channels, lower_scale_channels},
-    {OpKind::max_pool, lower_max_pool},
-    {OpKind::quantise, lower_quantise},
-    {OpKind::dequantise, lower_dequantise},
-    {OpKind::quantised_conv2d, lower_quantised_conv2d},
-    {OpKind::global_average_pool, lower_global_average_pool},
-    {OpKind::shortcut_pad, lower_shortcut_pad},
-    {OpKind::add, lower_add},
-    {OpKind::activation, lower_activation},
-    {OpKind::dense, lower_dense},
-    {OpKind::quantise_rows, lower_quantise_rows},
-    {OpKind::quantised_dense, lower_quantised_dense},
-    {OpKind::cast, lower_cast},
-    {OpKind::reshape, lower_reshape},
-    {OpKind::slice, lower_slice},
-    {OpKind::transpose, lower_transpose},
-    {OpKind::embedding, lower_embedding},
-    {OpKind::gather_rows, lower_gather_rows},
-    {OpKind::layer_norm, lower_layer_norm},
-    {OpKind::attention_mask, lower_attention_mask},
-    {OpKind::attention, lower_attention},
-});
-
-}  // namespace
 
 std::string Lowering::name_of(ValueId value) const {
     const graph::Value& wanted = graph().value(value);
@@ -189,12 +150,12 @@ void Lowering::run() {
     add_inputs();
     for (const NodeId id : needed()) {
         const graph::Node& node = graph().node(id);
-        const auto* const row = std::ranges::find(kLowerings, node.kind, &LoweringRow::kind);
-        if (row == kLowerings.end()) {
+        const LowerFunction lower = lowering_of(node.kind);
+        if (lower == nullptr) {
             throw Error(ErrorKind::unsupported,
                         node.name + ": ONNX has no form of " + std::string(graph().def(node).name) + " here");
         }
-        row->lower(*this, node);
+        lower(*this, node);
     }
     add_outputs();
 }

@@ -1,4 +1,4 @@
-// Lowers the nodes of a graph into an ONNX model. Each operation has a function; lowering.cpp has their table.
+// Lowers the nodes of a graph into an ONNX model. Each operation has a function in lower_networks.cpp.
 #pragma once
 
 #include <map>
@@ -90,7 +90,6 @@ public:
     const graph::Graph& graph() const { return network_.graph; }
     const Shape& shape(graph::ValueId value) const { return network_.graph.desc(value).shape; }
     DType type(graph::ValueId value) const { return network_.graph.desc(value).dtype; }
-    bool is_constant(graph::ValueId value) { return constants_.has(value); }
     const HostTensor& constant(graph::ValueId value) { return constants_.at(value); }
     /// The name of a value in the model. A constant has the axes that it has in the graph.
     std::string at(graph::ValueId value);
@@ -117,36 +116,8 @@ private:
 
 using LowerFunction = void (*)(Lowering& to, const graph::Node& node);
 
-// ---- images ----
-void lower_conv2d(Lowering& to, const graph::Node& node);
-void lower_batch_norm(Lowering& to, const graph::Node& node);
-void lower_group_norm(Lowering& to, const graph::Node& node);
-void lower_standardise(Lowering& to, const graph::Node& node);
-void lower_scale_channels(Lowering& to, const graph::Node& node);
-void lower_max_pool(Lowering& to, const graph::Node& node);
-void lower_quantise(Lowering& to, const graph::Node& node);
-void lower_dequantise(Lowering& to, const graph::Node& node);
-void lower_quantised_conv2d(Lowering& to, const graph::Node& node);
-void lower_global_average_pool(Lowering& to, const graph::Node& node);
-void lower_shortcut_pad(Lowering& to, const graph::Node& node);
-
-// ---- all networks ----
-void lower_add(Lowering& to, const graph::Node& node);
-void lower_activation(Lowering& to, const graph::Node& node);
-void lower_dense(Lowering& to, const graph::Node& node);
-void lower_quantise_rows(Lowering& to, const graph::Node& node);
-void lower_quantised_dense(Lowering& to, const graph::Node& node);
-void lower_cast(Lowering& to, const graph::Node& node);
-void lower_reshape(Lowering& to, const graph::Node& node);
-void lower_slice(Lowering& to, const graph::Node& node);
-void lower_transpose(Lowering& to, const graph::Node& node);
-
-// ---- text ----
-void lower_embedding(Lowering& to, const graph::Node& node);
-void lower_gather_rows(Lowering& to, const graph::Node& node);
-void lower_layer_norm(Lowering& to, const graph::Node& node);
-void lower_attention_mask(Lowering& to, const graph::Node& node);
-void lower_attention(Lowering& to, const graph::Node& node);
+/// Null if ONNX has no form of the operation here.
+LowerFunction lowering_of(graph::OpKind kind);
 
 // Nodes that prepare photos as evaluation does (cnntrain/data/settings.h), in front of an image network.
 
