@@ -48,7 +48,7 @@ struct BenchmarkOption {
 
 double positive(const std::string& text, std::string_view flag) {
     constexpr double kMostSeconds = 1e9;
-    const std::optional<double> value = options::decimal_number(text);
+    const std::optional<double> value = as_number<double>(text);
     if (!value || !(*value > 0 && *value <= kMostSeconds))
         refuse_benchmark(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
     return *value;

@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {
@@ -30,7 +31,7 @@ std::vector<options::Spelling> spellings(const std::vector<Flag>& known) {
 std::string placeholder(const Flag& flag) {
     const bool whole = !flag.fallback.empty() && flag.fallback.find_first_not_of("-0123456789") == flag.fallback.npos;
     if (whole) return "N";
-    return options::decimal_number(flag.fallback) ? "X" : "VALUE";
+    return as_number<double>(flag.fallback) ? "X" : "VALUE";
 }
 
 options::HelpRow help_row(const Flag& flag) {
@@ -100,7 +101,7 @@ std::int64_t Flags::integer(std::string_view name, std::int64_t least, std::int6
 
 double Flags::number(std::string_view name, double least, double most) const {
     const std::string& word = text(name);
-    const std::optional<double> value = options::decimal_number(word);
+    const std::optional<double> value = as_number<double>(word);
     if (!value || !(*value >= least && *value <= most)) {
         std::ostringstream range;
         range << least << " to " << most;

@@ -18,6 +18,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/compile_request.h"
@@ -148,13 +149,12 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 std::int64_t parse_count(std::string_view word) {
-    std::int64_t count = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > kMostProcesses) {
+    const auto count = as_number<std::int64_t>(word);
+    if (!count || *count < 1 || *count > kMostProcesses) {
         refuse_line("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
                     ", such as 1,2,4...1024; got '" + std::string(word) + "'");
     }
-    return count;
+    return *count;
 }
 
 void add_doublings(std::int64_t from, std::int64_t to, std::vector<std::int64_t>& counts) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/line.h"
 
@@ -54,19 +54,12 @@ std::vector<std::string_view> split_at_commas(std::string_view list) {
     }
 }
 
-std::optional<unsigned> whole_number(std::string_view text) {
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 /// The numbers of "0-2", or of "4", with as many digits as the first one has.
 std::vector<std::string> numbers_of(std::string_view range, std::string_view list) {
     const std::size_t dash = range.find('-');
     const std::string_view first_text = range.substr(0, dash);
-    const auto first = whole_number(first_text);
-    const auto last = dash == std::string_view::npos ? first : whole_number(range.substr(dash + 1));
+    const auto first = as_number<unsigned>(first_text);
+    const auto last = dash == std::string_view::npos ? first : as_number<unsigned>(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMostHosts)
         refuse_list(list, "expected numbers like [0-2,4] in the brackets, got '" + std::string(range) + "'");
     std::vector<std::string> numbers;
@@ -149,7 +142,7 @@ std::string why_malformed_networks(const std::string& list) {
         constexpr unsigned kBits4 = 32;
         constexpr unsigned kBits6 = 128;
         const std::string address = name.substr(0, slash);
-        const auto bits = slash == std::string::npos ? std::nullopt : whole_number(name.substr(slash + 1));
+        const auto bits = slash == std::string::npos ? std::nullopt : as_number<unsigned>(name.substr(slash + 1));
         const bool good = bits && ((is_address(AF_INET, address) && *bits <= kBits4) ||
                                    (is_address(AF_INET6, address) && *bits <= kBits6));
         if (!good) return "a subnet is written like 10.1.2.0/24";

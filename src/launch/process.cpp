@@ -180,14 +180,14 @@ std::vector<Relation> running_processes() {
     std::error_code ignored;
     for (const auto& folder : fs::directory_iterator("/proc", ignored)) {
         const std::string name = folder.path().filename();
-        Relation relation;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), relation.process);
-        if (error != std::errc{} || end != name.data() + name.size()) continue;
+        const auto process = as_number<pid_t>(name);
+        if (!process) continue;
         std::ifstream file(folder.path() / "stat");
         std::string text;
         std::getline(file, text);
         const std::size_t close = text.rfind(')');  // of the program's name, which may contain any character
         if (close == std::string::npos) continue;
+        Relation relation{*process};
         char state = ' ';
         if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &relation.parent) != 2) continue;
         if (state != 'Z') found.push_back(relation);

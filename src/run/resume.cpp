@@ -1,7 +1,6 @@
 #include "run/resume.h"
 
 #include <algorithm>
-#include <charconv>
 #include <new>
 #include <random>
 #include <utility>
@@ -38,11 +37,7 @@ weights::Found latest_checkpoint(const FileSystem& files, const std::string& fla
 }
 
 std::optional<std::int64_t> recorded_seed(const weights::Checkpoint& checkpoint) {
-    const std::string text = metadata(checkpoint, kSeedKey);
-    std::int64_t seed = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return seed;
+    return as_number<std::int64_t>(metadata(checkpoint, kSeedKey));
 }
 
 /// A random seed, short enough to type.

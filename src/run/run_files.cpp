@@ -60,10 +60,7 @@ std::string_view framed(std::string_view name, std::string_view begin, std::stri
 bool is_own_average(std::string_view name) {
     if (name.starts_with(kAverageName) && name.substr(kAverageName.size()) == weights::kCheckpointSuffix) return true;
     if (is_number(framed(name, "weight_avg_N_", weights::kCheckpointSuffix))) return true;
-    const std::string_view decay = framed(name, "weight_avg_exp_", weights::kCheckpointSuffix);
-    double value = 0;
-    const auto [end, error] = std::from_chars(decay.data(), decay.data() + decay.size(), value);
-    return !decay.empty() && error == std::errc{} && end == decay.data() + decay.size();
+    return as_number<double>(framed(name, "weight_avg_exp_", weights::kCheckpointSuffix)).has_value();
 }
 
 /// True for record files of a run, except arguments.json itself.

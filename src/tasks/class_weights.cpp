@@ -1,7 +1,6 @@
 #include "tasks/class_weights.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::tasks {
 
@@ -27,11 +27,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::optional<double> number_in(std::string_view text) {
-    text = trimmed(text);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
+    const auto value = as_number<double>(trimmed(text));
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// The parts of a text between separators.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <functional>
 #include <set>
 #include <utility>
@@ -212,10 +211,7 @@ bool is_best(std::string_view file_name) {
 std::int64_t iteration_of(std::string_view name) {
     const std::size_t at = name.rfind(kNumbered);
     if (at == std::string_view::npos) return -1;
-    const std::string_view digits = name.substr(at + kNumbered.size());
-    std::int64_t iteration = -1;
-    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), iteration);
-    return result.ec == std::errc() && result.ptr == digits.data() + digits.size() ? iteration : -1;
+    return as_number<std::int64_t>(name.substr(at + kNumbered.size())).value_or(-1);
 }
 
 Found found_file(const std::string& path) {

@@ -17,6 +17,14 @@ TEST(Parts, WordsAreFoundWhole) {
     EXPECT_TRUE(has_word("", ""));
 }
 
+TEST(Parts, NumbersAreWholeTexts) {
+    EXPECT_EQ(as_number<int>("-3"), -3);
+    EXPECT_EQ(as_number<double>("1e-3"), 1e-3);
+    EXPECT_EQ(as_number<double>("1e-3x"), std::nullopt);
+    for (const char* text : {"", " 3", "3 ", "+3", "3.5", "99999999999"})
+        EXPECT_EQ(as_number<int>(text), std::nullopt) << text;
+}
+
 TEST(Enumerators, HaveAnEntryEach) {
     enum class Colour { red, green };
     constexpr std::string_view kTexts[] = {"like fire", "like grass"};

@@ -109,8 +109,6 @@ TEST(Numbers, AreReadToTheLastLetter) {
     EXPECT_EQ(whole_number("--n", "-3", -3, 5), -3);
     for (const char* word : {"", "3.5", "6", "x", "99999999999999999999", "3 "})
         EXPECT_THROW(whole_number("--n", word, -3, 5), Error) << word;
-    EXPECT_EQ(decimal_number("1e-3"), 1e-3);
-    EXPECT_EQ(decimal_number("1e-3x"), std::nullopt);
 }
 
 }  // namespace

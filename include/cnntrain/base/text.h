@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,14 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
 inline bool has_word(std::string_view words, std::string_view word) {
     const std::vector<std::string_view> all = split(words, ' ');
     return std::ranges::find(all, word) != all.end();
+}
+
+/// The number if the whole text is one, as std::from_chars() reads it: without blanks or a plus.
+template <typename T> std::optional<T> as_number(std::string_view text) {
+    T value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && read == end ? std::optional(value) : std::nullopt;
 }
 
 // Words in a sentence.

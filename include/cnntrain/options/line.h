@@ -65,9 +65,6 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
 /// Parses a whole number in [least, most]. Throws Error(usage), naming `name`, for anything else.
 std::int64_t whole_number(const std::string& name, std::string_view word, std::int64_t least, std::int64_t most);
 
-/// Empty unless the whole word is a number.
-std::optional<double> decimal_number(std::string_view word);
-
 // Reads words that users know from other programs (src/options/table/habits.cpp).
 
 /// A line in this program's own words.

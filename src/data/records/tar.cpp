@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::data {
 namespace {
@@ -143,10 +144,9 @@ private:
     }
 
     std::uint64_t decimal(std::string_view text) const {
-        std::uint64_t value = 0;
-        const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (failed != std::errc() || end != text.data() + text.size()) fail("the size '" + std::string(text) + "'");
-        return value;
+        const auto value = as_number<std::uint64_t>(text);
+        if (!value) fail("the size '" + std::string(text) + "'");
+        return *value;
     }
 
     void add(const Header& header, TarMember member) {

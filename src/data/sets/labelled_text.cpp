@@ -1,7 +1,6 @@
 #include "cnntrain/data/sets.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -224,11 +223,9 @@ void number_labels(const LabelledRows& table, const LabelledTextSettings& settin
 }
 
 std::optional<float> finite_number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    if (!(std::abs(value) <= std::numeric_limits<float>::max())) return std::nullopt;
-    return static_cast<float>(value);
+    const auto value = as_number<double>(text);
+    if (!value || !(std::abs(*value) <= std::numeric_limits<float>::max())) return std::nullopt;
+    return static_cast<float>(*value);
 }
 
 void read_scores(const LabelledRows& table, const LabelledTextSettings& settings, LabelledTokens& tokens) {

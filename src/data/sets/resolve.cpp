@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -524,9 +523,8 @@ namespace {
 /// Removes the number at the front of `text` and returns it; nothing unless it has kShardDigits digits.
 std::optional<int> take_number(std::string_view& text) {
     if (text.size() < kShardDigits) return std::nullopt;
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + kShardDigits, value);
-    if (error != std::errc{} || end != text.data() + kShardDigits || text.front() == '-') return std::nullopt;
+    const auto value = as_number<int>(text.substr(0, kShardDigits));
+    if (!value || text.front() == '-') return std::nullopt;
     text.remove_prefix(kShardDigits);
     return value;
 }

@@ -61,13 +61,6 @@ bool is_utf16(std::string_view text) {
     return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 }  // namespace
 
 std::string in_lower_case(std::string_view text) {
@@ -78,8 +71,9 @@ std::string in_lower_case(std::string_view text) {
 
 void sort_classes(std::vector<std::string>& names) {
     std::ranges::sort(names);
-    if (!std::ranges::all_of(names, [](const std::string& name) { return whole_number(name).has_value(); })) return;
-    std::ranges::stable_sort(names, {}, [](const std::string& name) { return *whole_number(name); });
+    if (!std::ranges::all_of(names, [](const std::string& name) { return as_number<std::int64_t>(name).has_value(); }))
+        return;
+    std::ranges::stable_sort(names, {}, [](const std::string& name) { return *as_number<std::int64_t>(name); });
 }
 
 TableFormat table_format(std::string_view path, std::string_view text) {

@@ -83,11 +83,8 @@ std::vector<LabelLine> label_lines(const std::string& file, const std::vector<Te
 
 /// Parses a number in [0, 1].
 std::optional<float> fraction(std::string_view text) {
-    const std::string_view word = trimmed(text);
-    float value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || !(value >= 0 && value <= 1)) return std::nullopt;
-    return value;
+    const auto value = as_number<float>(trimmed(text));
+    return value && *value >= 0 && *value <= 1 ? value : std::nullopt;
 }
 
 struct NamedBox {

@@ -61,10 +61,7 @@ std::optional<double> number(std::string_view text) {
     while (!text.empty() && is_blank(text.back()))
         text.remove_suffix(1);
     if (text.starts_with('+')) text.remove_prefix(1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
+    return as_number<double>(text);
 }
 
 double mean(const std::vector<double>& values) {

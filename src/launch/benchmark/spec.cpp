@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
@@ -221,11 +220,10 @@ Reduction reduction_of(const YAML::Node& node) {
 
 std::int64_t count_of(const YAML::Node& node, const std::string& what) {
     const std::string text = text_of(node, what);
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 0)
+    const auto value = as_number<std::int64_t>(text);
+    if (!value || *value < 0)
         refuse_spec(at_line(node) + what + ": expected a whole number from 0 on, got '" + text + "'");
-    return value;
+    return *value;
 }
 
 [[noreturn]] void refuse_key(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known) {

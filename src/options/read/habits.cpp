@@ -70,7 +70,7 @@ bool fits_wildcard(char wildcard, std::string_view text) {
     const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
     if (wildcard == '*') return !text.empty();
     if (wildcard == '#') return !text.empty() && std::ranges::all_of(text, digit);
-    return decimal_number(text).has_value();
+    return as_number<double>(text).has_value();
 }
 
 bool is_wildcard(char c) {

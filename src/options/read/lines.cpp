@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -20,6 +19,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/option.h"
 #include "cnntrain/options/parse.h"
@@ -286,26 +286,11 @@ Line read_line(const std::vector<Spelling>& known, const std::vector<std::string
     return LineReader(known, words, habits).run();
 }
 
-namespace {
-
-template <typename T> std::optional<T> number_of(std::string_view word) {
-    T value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-    return value;
-}
-
-}  // namespace
-
 std::int64_t whole_number(const std::string& name, std::string_view word, std::int64_t least, std::int64_t most) {
-    const auto value = number_of<std::int64_t>(word);
+    const auto value = as_number<std::int64_t>(word);
     if (value && *value >= least && *value <= most) return *value;
     throw Error(ErrorKind::usage, name + " expects a whole number from " + std::to_string(least) + " to " +
                                       std::to_string(most) + ", got '" + std::string(word) + "'");
-}
-
-std::optional<double> decimal_number(std::string_view word) {
-    return number_of<double>(word);
 }
 
 namespace {

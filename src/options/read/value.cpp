@@ -41,11 +41,7 @@ std::string number_text(double number) {
 }
 
 template <typename T> std::optional<T> parse_number(std::string_view word) {
-    if (word.starts_with('+')) word.remove_prefix(1);
-    T number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-    return number;
+    return as_number<T>(word.substr(word.starts_with('+') ? 1 : 0));
 }
 
 /// A limit of a range as text; limits of whole-number options have all their digits.
@@ -473,11 +469,9 @@ void assign(std::map<std::int64_t, double>& member, const Value& value) {
     };
     if (!document.is_object() || document.empty()) refuse();
     for (const auto& [step_text, number] : document.items()) {
-        std::int64_t step = -1;
-        const auto [end, error] = std::from_chars(step_text.data(), step_text.data() + step_text.size(), step);
-        const bool whole = error == std::errc{} && end == step_text.data() + step_text.size() && step >= 0;
-        if (!whole || !number.is_number() || number.get<double>() < 0) refuse();
-        member[step] = number.get<double>();
+        const auto step = as_number<std::int64_t>(step_text);
+        if (!step || *step < 0 || !number.is_number() || number.get<double>() < 0) refuse();
+        member[*step] = number.get<double>();
     }
 }
 

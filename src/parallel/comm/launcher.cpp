@@ -1,6 +1,5 @@
 #include "cnntrain/parallel/communicator.h"
 
-#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -17,13 +16,6 @@ namespace {
                                       "variables to run one process by itself");
 }
 
-std::optional<int> whole_number(std::string_view text) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 /// Reads numbers from environment variables; errors name the variable.
 class Numbers {
 public:
@@ -33,7 +25,7 @@ public:
     std::optional<int> at_least(int least, const std::string& variable) const {
         const auto found = environment_->find(variable);
         if (found == environment_->end()) return std::nullopt;
-        const auto value = whole_number(found->second);
+        const auto value = as_number<int>(found->second);
         if (!value || *value < least) {
             fail("the environment says " + variable + "=" + found->second + ", expected a whole number of at least " +
                  std::to_string(least));
@@ -80,9 +72,9 @@ std::vector<int> tasks_per_node(std::string_view list) {
         const std::string_view item = list.substr(0, list.find(','));
         list.remove_prefix(std::min(list.size(), item.size() + 1));
         const std::size_t open = item.find("(x");
-        const auto count = whole_number(item.substr(0, open));
+        const auto count = as_number<int>(item.substr(0, open));
         const bool repeated = open != std::string_view::npos;
-        const auto times = repeated ? whole_number(item.substr(open + 2, item.size() - open - 3)) : 1;
+        const auto times = repeated ? as_number<int>(item.substr(open + 2, item.size() - open - 3)) : 1;
         const bool good = count && times && *count > 0 && *times > 0 && *times < 1'000'000;
         if (!good || (repeated && item.back() != ')')) return {};
         tasks.insert(tasks.end(), static_cast<std::size_t>(*times), *count);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::metrics {
 namespace {
@@ -30,11 +31,10 @@ void write_count(std::string& text, std::int64_t value) {
 template <typename T> T read_number(std::istringstream& in) {
     std::string word;
     in >> word;
-    T value{};
-    const auto result = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (word.empty() || result.ec != std::errc() || result.ptr != word.data() + word.size())
+    const auto value = as_number<T>(word);
+    if (!value)
         throw Error(ErrorKind::data, "the meters saved in the checkpoint are damaged: '" + word + "' is not a number");
-    return value;
+    return *value;
 }
 
 constexpr const char* kStateVersion = "v1";

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -611,10 +610,8 @@ bool names_numbers(const ImageSettings& own) {
     try {
         const std::vector<std::string> names = data::class_names(own.data);
         return std::ssize(names) < own.source_classes && std::ranges::all_of(names, [&](const std::string& name) {
-                   std::int64_t number = -1;
-                   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-                   return failed == std::errc() && end == name.data() + name.size() && number >= 0 &&
-                          number < own.source_classes;
+                   const auto number = as_number<std::int64_t>(name);
+                   return number && *number >= 0 && *number < own.source_classes;
                });
     } catch (const Error&) {
         return false;  // whoever reads the photos reports it

@@ -199,7 +199,7 @@ std::string slice(Lowering& to, const std::string& name, const std::string& x, c
 }
 
 /// 1 where the mask is 1, as a number of the type in which the model computes.
-std::string as_number(Lowering& to, const std::string& name, const std::string& x) {
+std::string to_number(Lowering& to, const std::string& name, const std::string& x) {
     return to.builder().add("Cast", name, {x}, {{"to", to.builder().compute_number()}});
 }
 
@@ -220,7 +220,7 @@ std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId
     std::string of_keys = unsqueezed("/of_keys", {1, 2});
     if (to.type(mask) != DType::i32) return of_keys;
     const std::string same = b.add("Equal", name + "/same", {unsqueezed("/of_queries", {1, 3}), of_keys});
-    return added_to_scores(to, name + "/mask", as_number(to, name + "/visible", same));
+    return added_to_scores(to, name + "/mask", to_number(to, name + "/visible", same));
 }
 
 void lower_add(Lowering& to, const Node& node) {
@@ -376,7 +376,7 @@ void lower_attention_mask(Lowering& to, const Node& node) {
     OnnxBuilder& b = to.builder();
     std::string visible;
     if (attrs.sequence == 0) {
-        visible = as_number(to, node.name + "/visible", to.at(node.inputs[0]));
+        visible = to_number(to, node.name + "/visible", to.at(node.inputs[0]));
     } else {
         HostTensor places({DType::i32, {1, attrs.sequence}});
         for (std::int64_t i = 0; i < attrs.sequence; ++i)
@@ -390,7 +390,7 @@ void lower_attention_mask(Lowering& to, const Node& node) {
         const std::string others = b.add("Not", node.name + "/others", {hidden});
         const std::string words = b.add("Or", node.name + "/words", {masked, others});
         const std::string inside = b.add("Less", node.name + "/inside", {keys, to.at(node.inputs[1])});
-        visible = as_number(to, node.name + "/visible", b.add("And", node.name + "/both", {words, inside}));
+        visible = to_number(to, node.name + "/visible", b.add("And", node.name + "/both", {words, inside}));
     }
     to.set(node.outputs[0], added_to_scores(to, node.name, visible));
 }

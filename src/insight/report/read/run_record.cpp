@@ -637,10 +637,7 @@ std::string_view Table::text(std::size_t row, std::string_view column) const {
 }
 
 double Table::number(std::size_t row, std::string_view column) const {
-    const std::string_view word = text(row, column);
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc() && end == word.data() + word.size() ? value : kUnknown;
+    return as_number<double>(text(row, column)).value_or(kUnknown);
 }
 
 }  // namespace cnntrain::report
