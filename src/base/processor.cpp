@@ -29,6 +29,7 @@
 #include "base/cpuid.h"
 #include "base/system_files.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain {
 namespace {
@@ -63,9 +64,8 @@ std::string name_of(const ReadCpuid& cpuid) {
     std::string name;
     for (std::uint32_t leaf = kFirstName; leaf <= kLastName; ++leaf)
         name += text_of(cpuid(leaf, 0));
-    const std::size_t first = name.find_first_not_of(' ');
-    if (first == std::string::npos) return "unnamed processor";
-    return name.substr(first, name.find_last_not_of(' ') - first + 1);
+    const std::string shown(trimmed(name));
+    return shown.empty() ? "unnamed processor" : shown;
 }
 
 void set_family_and_model(std::uint32_t version, Processor& processor) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "cnntrain/base/error.h"
@@ -104,12 +103,10 @@ std::string compared_text(const std::string& samples, double difference) {
 
 /// One name a line.
 std::vector<std::string> names_in(const std::string& path) {
-    std::istringstream lines(read_text(posix_files(), path));
+    const std::string text = read_text(posix_files(), path);
     std::vector<std::string> names;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        names.push_back(line);
-    }
+    for (const std::string_view line : lines_of(text))
+        names.emplace_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
     while (!names.empty() && names.back().empty())
         names.pop_back();
     if (names.empty()) throw Error(ErrorKind::data, path + ": expected a class name on each line, got none");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
-#include <sstream>
 #include <utility>
 
 #include "cli/help.h"
@@ -423,9 +422,8 @@ std::string roff_escaped(std::string_view line) {
 
 /// Lines as they are.
 std::string as_is(const std::string& text) {
-    std::istringstream lines(text);
     std::string result;
-    for (std::string line; std::getline(lines, line);)
+    for (const std::string_view line : lines_of(text))
         result += roff_escaped(line) + "\n";
     while (result.starts_with('\n'))
         result.erase(0, 1);

@@ -131,23 +131,6 @@ namespace {
 constexpr std::int64_t kMostProcesses = 1'000'000;
 constexpr std::string_view kDots = "...";
 
-std::string_view trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
-std::vector<std::string_view> split(std::string_view text) {
-    std::vector<std::string_view> parts;
-    std::size_t begin = 0;
-    for (std::size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', begin)) {
-        parts.push_back(trimmed(text.substr(begin, comma - begin)));
-        begin = comma + 1;
-    }
-    parts.push_back(trimmed(text.substr(begin)));
-    return parts;
-}
-
 std::int64_t parse_count(std::string_view word) {
     const auto count = as_number<std::int64_t>(word);
     if (!count || *count < 1 || *count > kMostProcesses) {
@@ -218,7 +201,8 @@ constexpr const char* kBandwidths =
 
 std::vector<std::int64_t> parse_processes(std::string_view text) {
     std::vector<std::int64_t> counts;
-    for (const std::string_view word : split(text)) {
+    for (const std::string_view part : split(text, ',')) {
+        const std::string_view word = trimmed(part);
         const std::size_t dots = word.find(kDots);
         if (dots == std::string_view::npos) {
             counts.push_back(parse_count(word));
@@ -233,13 +217,13 @@ std::vector<std::int64_t> parse_processes(std::string_view text) {
 }
 
 plan::Link parse_link(std::string_view text, std::string_view flag) {
-    const auto words = split(text);
+    const auto words = split(text, ',');
     const auto got = [&] { return "; got '" + std::string(text) + "'"; };
     if (words.size() != 2)
         refuse_line(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
-    const std::optional<double> bandwidth = bandwidth_of(words[0]);
+    const std::optional<double> bandwidth = bandwidth_of(trimmed(words[0]));
     if (!bandwidth) refuse_line(std::string(flag) + " expects first " + kBandwidths + got());
-    const std::optional<double> latency = latency_of(words[1]);
+    const std::optional<double> latency = latency_of(trimmed(words[1]));
     if (!latency)
         refuse_line(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
     return {*latency, *bandwidth};

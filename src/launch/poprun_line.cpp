@@ -44,16 +44,6 @@ std::vector<std::string_view> split_hosts(std::string_view list) {
     return items;
 }
 
-std::vector<std::string_view> split_at_commas(std::string_view list) {
-    std::vector<std::string_view> items;
-    for (;;) {
-        const std::size_t comma = list.find(',');
-        items.push_back(list.substr(0, comma));
-        if (comma == std::string_view::npos) return items;
-        list.remove_prefix(comma + 1);
-    }
-}
-
 /// The numbers of "0-2", or of "4", with as many digits as the first one has.
 std::vector<std::string> numbers_of(std::string_view range, std::string_view list) {
     const std::size_t dash = range.find('-');
@@ -101,7 +91,7 @@ std::vector<std::string> expand_hosts(std::string_view list) {
         }
         if (open == std::string_view::npos || close == std::string_view::npos || close < open)
             refuse_list(list, "a bracket is never closed or opened");
-        for (const std::string_view range : split_at_commas(item.substr(open + 1, close - open - 1))) {
+        for (const std::string_view range : split(item.substr(open + 1, close - open - 1), ',')) {
             for (const std::string& number : numbers_of(range, list))
                 hosts.push_back(std::string(item.substr(0, open)) + number + std::string(item.substr(close + 1)));
         }
@@ -133,7 +123,7 @@ std::string why_no_host(const std::string& name) {
 }
 
 std::string why_malformed_networks(const std::string& list) {
-    for (const std::string_view item : split_at_commas(list)) {
+    for (const std::string_view item : split(list, ',')) {
         const std::string name(item);
         if (!why_not_replaced(name).empty()) continue;
         const std::size_t slash = name.find('/');
@@ -151,7 +141,7 @@ std::string why_malformed_networks(const std::string& list) {
 }
 
 std::string why_no_networks(const std::string& list) {
-    for (const std::string_view item : split_at_commas(list)) {
+    for (const std::string_view item : split(list, ',')) {
         std::string unreplaced = why_not_replaced(std::string(item));
         if (!unreplaced.empty()) return unreplaced;
     }
@@ -318,7 +308,7 @@ void export_settings(const PoprunRequest& request, FileSystem& files) {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> split_for_mpirun(const std::string& text) {
     try {
         return split_words(text);
     } catch (const Error& error) {
@@ -334,7 +324,7 @@ std::vector<std::string> words_for_mpirun(std::string text) {
         if (text[i] == '\\' && before_blank) text[i] = ' ';
     }
     if (text.ends_with('\\')) text.pop_back();
-    std::vector<std::string> words = split(text);
+    std::vector<std::string> words = split_for_mpirun(text);
     std::erase(words, "");
     return words;
 }

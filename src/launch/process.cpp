@@ -624,12 +624,10 @@ ProcessResult run_process(const ProcessRequest& request) {
 std::string find_program(const std::string& program, const std::map<std::string, std::string>& environment) {
     if (program.find('/') != std::string::npos) return is_program(program) ? program : "";
     const auto path = environment.find("PATH");
-    std::string folders = path == environment.end() ? "/usr/bin:/bin" : path->second;
-    for (std::size_t begin = 0; begin <= folders.size();) {
-        const std::size_t end = std::min(folders.find(':', begin), folders.size());
-        const fs::path candidate = fs::path(folders.substr(begin, end - begin)) / program;
+    const std::string folders = path == environment.end() ? "/usr/bin:/bin" : path->second;
+    for (const std::string_view folder : split(folders, ':')) {
+        const fs::path candidate = fs::path(folder) / program;
         if (is_program(candidate)) return candidate;
-        begin = end + 1;
     }
     return "";
 }

@@ -19,27 +19,11 @@ using options::Violation;
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kSpace = " \t\r";
-    const std::size_t first = text.find_first_not_of(kSpace);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
+constexpr std::string_view kSpace = " \t\r";
 
 std::optional<double> number_in(std::string_view text) {
-    const auto value = as_number<double>(trimmed(text));
+    const auto value = as_number<double>(trimmed(text, kSpace));
     return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-/// The parts of a text between separators.
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(separator, begin), text.size());
-        parts.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return parts;
 }
 
 void check_weights(const std::vector<double>& weights, std::int64_t classes, const std::string& source) {
@@ -60,7 +44,7 @@ std::string line_of(const std::string& path, std::size_t number) {
 
 std::vector<double> listed_weights(std::string_view text) {
     std::vector<double> weights;
-    for (const std::string_view part : parts_of(text, ',')) {
+    for (const std::string_view part : split(text, ',')) {
         const std::optional<double> weight = number_in(part);
         if (!weight) return {};
         weights.push_back(*weight);
@@ -89,8 +73,8 @@ std::vector<double> weights_in(std::string_view text, const std::string& path,
     std::vector<double> in_order;
     std::map<std::string, double, std::less<>> by_name;
     std::size_t number = 0;
-    for (const std::string_view whole : parts_of(text, '\n')) {
-        const std::string_view line = trimmed(whole);
+    for (const std::string_view whole : split(text, '\n')) {
+        const std::string_view line = trimmed(whole, kSpace);
         ++number;
         if (line.empty() || line.front() == '#') continue;
         const std::size_t comma = line.rfind(',');
@@ -103,7 +87,7 @@ std::vector<double> weights_in(std::string_view text, const std::string& path,
             in_order.push_back(*weight);
             continue;
         }
-        const std::string name(trimmed(line.substr(0, comma)));
+        const std::string name(trimmed(line.substr(0, comma), kSpace));
         if (std::ranges::find(classes, name) == classes.end()) {
             throw Error(ErrorKind::data, line_of(path, number) + ": the data have no class '" + name + "'" +
                                              (classes.empty() ? "; their classes are numbers: give only weights" : ""));

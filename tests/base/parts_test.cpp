@@ -11,6 +11,20 @@ TEST(Parts, StandBetweenSeparators) {
     EXPECT_THAT(split("", ','), ElementsAre(""));
 }
 
+TEST(Parts, LinesEnd) {
+    EXPECT_THAT(lines_of("a\n\nb"), ElementsAre("a", "", "b"));
+    EXPECT_THAT(lines_of("a\n"), ElementsAre("a"));
+    EXPECT_THAT(lines_of("\n"), ElementsAre(""));
+    EXPECT_THAT(lines_of(""), IsEmpty());
+}
+
+TEST(Parts, LoseBlanksAtTheirEnds) {
+    EXPECT_EQ(trimmed("  a b "), "a b");
+    EXPECT_EQ(trimmed("   "), "");
+    EXPECT_EQ(trimmed(""), "");
+    EXPECT_EQ(trimmed("\ta \r", " \t\r"), "a");
+}
+
 TEST(Parts, WordsAreFoundWhole) {
     EXPECT_TRUE(has_word("--lr --lr0", "--lr0"));
     EXPECT_FALSE(has_word("--lr0 --rate", "--lr"));

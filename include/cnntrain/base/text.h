@@ -94,6 +94,19 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
     return parts;
 }
 
+/// The lines without their ends; a last line end begins no line.
+inline std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines = split(text, '\n');
+    if (lines.back().empty()) lines.pop_back();
+    return lines;
+}
+
+/// Without the blanks at both ends.
+inline std::string_view trimmed(std::string_view text, std::string_view blanks = " ") {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);  // npos + 1 is 0
+}
+
 /// True if the word is one of the words, which blanks separate.
 inline bool has_word(std::string_view words, std::string_view word) {
     const std::vector<std::string_view> all = split(words, ' ');

@@ -187,9 +187,7 @@ std::vector<std::string> classes_of_records(const std::string& folder) {
     std::vector<std::string> names;
     std::map<std::string_view, std::size_t> lines;
     std::vector<std::string> twice;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view line = std::string_view(text).substr(begin, end - begin);
+    for (std::string_view line : lines_of(text)) {
         if (line.ends_with('\r')) line.remove_suffix(1);
         const std::string place = path + ":" + std::to_string(names.size() + 1);
         if (line.empty())
@@ -199,7 +197,6 @@ std::vector<std::string> classes_of_records(const std::string& folder) {
         if (!is_new)
             twice.push_back(place + ": '" + std::string(line) + "' as in line " + std::to_string(before->second));
         names.emplace_back(line);
-        begin = end + 1;
     }
     if (names.size() < 2) {
         throw Error(ErrorKind::data,

@@ -140,11 +140,7 @@ private:
         archive_->read_at(member.begin, std::as_writable_bytes(std::span(text)));
         return std::string(checked_utf8(text, place));
     }
-    std::string trimmed_text(const TarMember& member) const {
-        const std::string text = text_of(member);
-        const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
-        return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
-    }
+    std::string trimmed_text(const TarMember& member) const { return std::string(trimmed(text_of(member), " \t\r\n")); }
     std::string label_in(const TarMember& member) const {
         const nlohmann::json object = nlohmann::json::parse(text_of(member), nullptr, /*allow_exceptions=*/false);
         if (object.is_discarded() || !object.is_object())

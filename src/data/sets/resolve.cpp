@@ -401,13 +401,9 @@ std::vector<std::string> files_matching(const std::string& pattern) {
 }
 
 std::vector<std::string> split_list(const std::string& list) {
-    constexpr std::string_view kBlanks = " \t\r\n";
     std::vector<std::string> parts;
-    for (std::string_view rest = list; !rest.empty();) {
-        std::string_view part = rest.substr(0, rest.find(','));
-        rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-        part.remove_prefix(std::min(part.find_first_not_of(kBlanks), part.size()));
-        part = part.substr(0, part.find_last_not_of(kBlanks) + 1);
+    for (const std::string_view whole : split(list, ',')) {
+        const std::string_view part = trimmed(whole, " \t\r\n");
         if (!part.empty()) parts.emplace_back(part);
     }
     return parts;

@@ -280,11 +280,9 @@ std::string names_of_flags(const TableRow& row, std::span<const std::size_t> col
 
 std::vector<std::string> split_labels(std::string_view cell, char separator) {
     std::vector<std::string> labels;
-    for (std::string_view rest = cell; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(separator), rest.size());
-        std::string label = stripped(rest.substr(0, end));
+    for (const std::string_view part : split(cell, separator)) {
+        std::string label = stripped(part);
         if (!label.empty()) labels.push_back(std::move(label));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return labels;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -29,22 +28,16 @@ struct TextLine {
     std::size_t number = 0;
 };
 
-std::string_view trimmed(std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
-}
-
 /// The non-empty lines.
-std::vector<TextLine> lines_of(std::string_view text) {
+std::vector<TextLine> text_lines(std::string_view text) {
     constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
     if (text.starts_with(kUtf8Mark)) text.remove_prefix(kUtf8Mark.size());
     std::vector<TextLine> lines;
-    for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = trimmed(text.substr(0, end));
+    std::size_t number = 0;
+    for (const std::string_view whole : split(text, '\n')) {
+        const std::string_view line = trimmed(whole, kBlank);
+        ++number;
         if (!line.empty()) lines.push_back({line, number});
-        text.remove_prefix(std::min(end + 1, text.size()));
     }
     return lines;
 }
@@ -55,7 +48,7 @@ std::vector<TextLine> lines_of(std::string_view text) {
 
 LabelLine label_line(const std::string& file, const TextLine& line) {
     const std::size_t separator = line.text.find_last_of(" \t,");
-    const std::string_view path = trimmed(line.text.substr(0, std::min(separator, line.text.size())));
+    const std::string_view path = trimmed(line.text.substr(0, std::min(separator, line.text.size())), kBlank);
     const std::string_view name = separator == std::string_view::npos ? "" : line.text.substr(separator + 1);
     const std::size_t path_end = path.find_last_not_of(" \t,");
     if (path_end == std::string_view::npos || name.empty()) {
@@ -83,7 +76,7 @@ std::vector<LabelLine> label_lines(const std::string& file, const std::vector<Te
 
 /// Parses a number in [0, 1].
 std::optional<float> fraction(std::string_view text) {
-    const auto value = as_number<float>(trimmed(text));
+    const auto value = as_number<float>(trimmed(text, kBlank));
     return value && *value >= 0 && *value <= 1 ? value : std::nullopt;
 }
 
@@ -107,7 +100,7 @@ NamedBox csv_box(const std::string& file, const TextLine& line) {
         sides[i] = *side;
         rest = rest.substr(0, comma);
     }
-    rest = trimmed(rest);
+    rest = trimmed(rest, kBlank);
     if (rest.empty()) fail_annotation(file, line.number, "the file name is missing");
     return {std::string(rest), {sides[0], sides[1], sides[2], sides[3]}};
 }
@@ -126,12 +119,12 @@ std::string_view stem_of(std::string_view path) {
 
 std::vector<LabelLine> read_labels(const std::string& file) {
     const std::string text = read_text(posix_files(), file);
-    return label_lines(file, lines_of(text));
+    return label_lines(file, text_lines(text));
 }
 
 std::vector<LabelLine> read_labels_or_classes(const std::string& file) {
     const std::string text = read_text(posix_files(), file);
-    const std::vector<TextLine> lines = lines_of(text);
+    const std::vector<TextLine> lines = text_lines(text);
     const bool classes_only = std::none_of(lines.begin(), lines.end(), [](const TextLine& line) {
         return line.text.find_first_of(" \t,") != std::string_view::npos;
     });
@@ -148,7 +141,7 @@ std::vector<std::string> read_classes(const std::string& file) {
     const std::string text = read_text(posix_files(), file);
     std::vector<std::string> classes;
     std::set<std::string, std::less<>> seen;
-    for (const TextLine& line : lines_of(text)) {
+    for (const TextLine& line : text_lines(text)) {
         classes.emplace_back(line.text.substr(0, line.text.find_first_of(" \t,")));
         if (!seen.insert(classes.back()).second)
             fail_annotation(file, line.number, "the class " + classes.back() + " is repeated");
@@ -160,14 +153,14 @@ std::vector<std::string> read_classes(const std::string& file) {
 std::map<std::string, std::string, std::less<>> read_class_names(const std::string& file) {
     const std::string text = read_text(posix_files(), file);
     std::map<std::string, std::string, std::less<>> names;
-    for (const TextLine& line : lines_of(text)) {
+    for (const TextLine& line : text_lines(text)) {
         const std::size_t end = line.text.find_first_of(" \t");
         if (end == std::string_view::npos) {
             fail_annotation(file, line.number,
                             "expected a class, a blank or tab, and its name, got '" + std::string(line.text) + "'");
         }
         const std::string name(line.text.substr(0, end));
-        if (!names.emplace(name, trimmed(line.text.substr(end))).second) {
+        if (!names.emplace(name, trimmed(line.text.substr(end), kBlank)).second) {
             fail_annotation(file, line.number, "the class " + name + " is repeated");
         }
     }
@@ -201,7 +194,7 @@ BoxTable BoxTable::read(const std::string& path, int threads) {
         return table;
     }
     const std::string text = read_text(posix_files(), path);
-    for (const TextLine& line : lines_of(text)) {
+    for (const TextLine& line : text_lines(text)) {
         const NamedBox named = csv_box(path, line);
         table.add(std::string(without_extension(named.path)), {named.box, ""});
     }
@@ -253,15 +246,11 @@ struct XmlText {
     float number(const pugi::xml_node& parent, const char* name) const {
         const pugi::xml_node node = child(parent, name);
         const std::string_view word = node.text().get();
-        const std::size_t begin = std::min(word.find_first_not_of(" \t\r\n"), word.size());
-        const std::size_t last = word.find_last_not_of(" \t\r\n");
-        float value = 0;
-        const char* expected_end = word.data() + (last == std::string_view::npos ? 0 : last + 1);
-        const auto [end, error] = std::from_chars(word.data() + begin, expected_end, value);
-        if (error != std::errc{} || end != expected_end || !std::isfinite(value)) {
+        const auto value = as_number<float>(trimmed(word, " \t\r\n"));
+        if (!value || !std::isfinite(*value)) {
             fail(node.offset_debug(), std::string("<") + name + "> is '" + std::string(word) + "', not a number");
         }
-        return value;
+        return *value;
     }
 };
 

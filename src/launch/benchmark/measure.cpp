@@ -15,16 +15,6 @@
 namespace cnntrain::benchmark {
 namespace {
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-    std::vector<std::string_view> lines;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        lines.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return lines;
-}
-
 /// The rank in the tag "[1,3]<stdout>:" that mpirun puts before a line; 0 without a tag.
 int instance_of(std::string_view line) {
     const std::size_t comma = line.find(',');
@@ -55,13 +45,8 @@ std::vector<Match> matches(const std::string& regexp, const Output& output) {
 
 /// Parses a number like Python's float(): surrounding blanks are ignored, "nan" and "inf" are numbers.
 std::optional<double> number(std::string_view text) {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && is_blank(text.front()))
-        text.remove_prefix(1);
-    while (!text.empty() && is_blank(text.back()))
-        text.remove_suffix(1);
-    if (text.starts_with('+')) text.remove_prefix(1);
-    return as_number<double>(text);
+    text = trimmed(text, " \t\r");
+    return as_number<double>(text.substr(text.starts_with('+') ? 1 : 0));
 }
 
 double mean(const std::vector<double>& values) {

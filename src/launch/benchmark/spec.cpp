@@ -133,17 +133,6 @@ double seconds_of(const YAML::Node& node, const std::string& what) {
     return value;
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-    std::vector<std::string> parts;
-    std::size_t begin = 0;
-    for (std::size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', begin)) {
-        parts.push_back(text.substr(begin, comma - begin));
-        begin = comma + 1;
-    }
-    parts.push_back(text.substr(begin));
-    return parts;
-}
-
 constexpr std::size_t kMostVariants = 10'000;  // per entry, and over all entries
 
 /// Reads `name: v1,v2` or `name: [v1, v2]`: all combinations; the first parameter varies fastest.
@@ -155,7 +144,9 @@ std::vector<Variant> combinations(const YAML::Node& node) {
             for (const YAML::Node& item : value)
                 choices.push_back(text_of(item, "parameter " + name));
         } else {
-            choices = split_at_commas(text_of(value, "parameter " + name));
+            const std::string text = text_of(value, "parameter " + name);
+            for (const std::string_view choice : split(text, ','))
+                choices.emplace_back(choice);
         }
         if (choices.empty()) refuse_spec(at_line(value) + "parameter " + name + " has no values");
         if (choices.size() > kMostVariants / variants.size()) {

@@ -204,17 +204,14 @@ private:
 
     static std::vector<Item> reading(const Match& match, const Item& item) {
         Words words;
-        std::string_view rest = match.habit->reads;
-        while (!rest.empty()) {
-            const std::size_t end = std::min(rest.find(' '), rest.size());
-            const std::string word(rest.substr(0, end));
+        for (const std::string_view part : split(match.habit->reads, ' ')) {
+            const std::string word(part);
             const std::string value = item.values.empty() ? "" : item.values.front();
             if (word == "{values}" || word == "{others}") {
                 words.insert(words.end(), item.values.begin() + (word == "{others}" ? 1 : 0), item.values.end());
             } else {
                 words.push_back(replaced(replaced(word, "{}", match.capture), "{value}", value));
             }
-            rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         return items_of(words);
     }

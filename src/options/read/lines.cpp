@@ -135,8 +135,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string trimmed(const std::string& word) {
-    const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
-    return {std::ranges::find_if_not(word, blank), word.end()};
+    return word.substr(std::min(word.find_first_not_of(" \t\n\v\f\r"), word.size()));
 }
 
 /// The spellings that a name may mean: those that it abbreviates, the preferred ones before others.
@@ -607,19 +606,6 @@ std::string expanded(const std::string& flag, const std::string& name, const Var
     return result;
 }
 
-/// Expands each part of a comma-separated list.
-std::string expanded_list(const std::string& flag, const std::string& list, const Variables& variables,
-                          std::vector<std::string>& notices) {
-    std::string result;
-    for (std::size_t begin = 0; begin <= list.size();) {
-        const std::size_t end = std::min(list.find(',', begin), list.size());
-        if (begin > 0) result += ',';
-        result += expanded(flag, list.substr(begin, end - begin), variables, notices);
-        begin = end + 1;
-    }
-    return result;
-}
-
 }  // namespace
 
 void expand_file_names(Layer& layer, const Environment& environment, std::vector<std::string>& notices) {
@@ -627,9 +613,10 @@ void expand_file_names(Layer& layer, const Environment& environment, std::vector
         auto* const name = std::get_if<std::string>(&value);
         if (name == nullptr || option->names != Names::expanded_path) continue;
         const std::string flag(option->flag);
-        const bool lists = option->type == Type::patterns;
-        *name = lists ? expanded_list(flag, *name, environment.variables, notices)
-                      : expanded(flag, *name, environment.variables, notices);
+        const auto of_part = [&](std::string_view part) {
+            return expanded(flag, std::string(part), environment.variables, notices);
+        };
+        *name = option->type == Type::patterns ? joined(split(*name, ','), ",", of_part) : of_part(*name);
     }
 }
 

@@ -126,20 +126,6 @@ std::string structure(const Option& option, const std::string& word) {
     }
 }
 
-std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
-    std::vector<std::string> parts;
-    for (const std::string& word : words) {
-        std::size_t begin = 0;
-        while (begin <= word.size()) {
-            const std::size_t end = std::min(word.find(',', begin), word.size());
-            const std::size_t text = std::min(word.find_first_not_of(' ', begin), end);
-            parts.push_back(word.substr(text, end - text));
-            begin = end + 1;
-        }
-    }
-    return parts;
-}
-
 Value convert_list(const Option& option, const std::vector<std::string>& words) {
     if (option.type == Type::texts) return words;
     if (option.type == Type::integers) {
@@ -150,8 +136,12 @@ Value convert_list(const Option& option, const std::vector<std::string>& words) 
         return numbers;
     }
     std::vector<double> numbers;
-    for (const std::string& word : split_at_commas(words))
-        numbers.push_back(real(option, word));
+    for (const std::string& word : words) {
+        for (const std::string_view part : split(word, ',')) {
+            const std::size_t begin = std::min(part.find_first_not_of(' '), part.size());
+            numbers.push_back(real(option, std::string(part.substr(begin))));
+        }
+    }
     return numbers;
 }
 

@@ -177,18 +177,16 @@ std::string head(const HelpRow& row) {
 std::string wrapped(const std::string& text, std::size_t column, std::size_t indent) {
     std::string result;
     bool first = true;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(' ', begin), text.size());
-        if (!first && column + 1 + (end - begin) > kWidth) {
+    for (const std::string_view word : split(text, ' ')) {
+        if (!first && column + 1 + word.size() > kWidth) {
             result += "\n" + std::string(indent, ' ');
             column = indent;
         } else if (!first) {
             result += " ";
             ++column;
         }
-        result += text.substr(begin, end - begin);
-        column += end - begin;
-        begin = end + 1;
+        result += word;
+        column += word.size();
         first = false;
     }
     return result + "\n";

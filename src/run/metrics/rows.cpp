@@ -83,10 +83,6 @@ void add_results(std::vector<Field>& fields, const std::vector<Column>& columns,
     }
 }
 
-std::string joined(const char* before, std::string_view name) {
-    return std::string(before) + std::string(name);
-}
-
 /// A run's checkpoints are points of one curve. A weight average ends at the iteration of one of them and is none: it
 /// has a curve of its own, which it shares with its rows at other iterations, "<average>-<iteration>". Empty for
 /// checkpoints.
@@ -155,7 +151,7 @@ Record record(const ValidationRow& row, const Columns& columns) {
     result.more_columns = columns.more_validation;
     if (const std::string_view curve = own_curve(row.name); !curve.empty()) {
         for (Field& field : fields)
-            field.tag = joined("validation/", curve) + "/" + field.name;
+            field.tag = "validation/" + std::string(curve) + "/" + field.name;
     }
     return result;
 }
@@ -251,19 +247,19 @@ std::string compilation_line(double seconds) {
 }
 
 std::string initial_checkpoint_line(std::string_view prefix) {
-    return joined("Saved initial checkpoint to ", prefix);
+    return "Saved initial checkpoint to " + std::string(prefix);
 }
 
 std::string checkpoint_line(std::string_view prefix, double seconds) {
-    return joined("Saved checkpoint to ", prefix) + formatted(" in %.3fs", seconds);
+    return "Saved checkpoint to " + std::string(prefix) + formatted(" in %.3fs", seconds);
 }
 
 std::string restoring_line(std::string_view prefix) {
-    return joined("Restoring training from latest checkpoint: ", prefix);
+    return "Restoring training from latest checkpoint: " + std::string(prefix);
 }
 
 std::string skipped_validation_line(std::string_view name) {
-    return joined("Skipping validation run on checkpoint: ", name);
+    return "Skipping validation run on checkpoint: " + std::string(name);
 }
 
 std::string loop_completed_line(double seconds) {

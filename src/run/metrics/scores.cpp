@@ -48,7 +48,7 @@ std::string shortest(double value) {
 }
 
 std::string in_brackets(const std::vector<std::string>& words) {
-    return "[" + cnntrain::joined(words, " ") + "]";
+    return "[" + joined(words, " ") + "]";
 }
 
 }  // namespace

@@ -173,15 +173,8 @@ void TextReport::put(std::string_view given) {
     const std::string text = printable_lines(rates_are_emulated_ ? with_emulated_rates(given) : std::string(given));
     if (prefix_ == nullptr) return write(text);
     const std::string prefix = prefix_();
-    std::string lines;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        if (begin > 0) lines += '\n';
-        if (end > begin) lines += prefix;
-        lines += text.substr(begin, end - begin);
-        begin = end + 1;
-    }
-    write(lines);
+    write(joined(split(text, '\n'), "\n",
+                 [&](std::string_view line) { return line.empty() ? "" : prefix + std::string(line); }));
 }
 
 void TextReport::handle(const Row& row) {

@@ -163,12 +163,8 @@ std::string frame(std::string text) {
 /// A row's scopes as frames: "all/stage1/conv" becomes "all;stage1;conv".
 std::string frames_of(const std::string& name) {
     std::string frames;
-    std::size_t begin = 0;
-    while (begin <= name.size()) {
-        const std::size_t end = std::min(name.find('/', begin), name.size());
-        frames += ";" + frame(name.substr(begin, end - begin));
-        begin = end + 1;
-    }
+    for (const std::string_view scope : split(name, '/'))
+        frames += ";" + frame(std::string(scope));
     return frames;
 }
 

@@ -130,13 +130,8 @@ std::optional<Predictions> read_predictions(std::string_view text) {
 
 std::vector<std::string> read_words(std::string_view text) {
     std::vector<std::string> words;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view word = text.substr(begin, end - begin);
-        if (word.ends_with('\r')) word.remove_suffix(1);
-        words.emplace_back(word);
-        begin = end + 1;
-    }
+    for (const std::string_view line : lines_of(text))
+        words.emplace_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
     return words;
 }
 
@@ -363,11 +358,8 @@ void read_line(LogFacts& facts, std::string_view line) {
 
 LogFacts read_log(std::string_view text) {
     LogFacts facts;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        read_line(facts, undated(text.substr(begin, end - begin)));
-        begin = end + 1;
-    }
+    for (const std::string_view line : lines_of(text))
+        read_line(facts, undated(line));
     return facts;
 }
 
