@@ -69,24 +69,15 @@ constexpr RecipeFlag kEval[] = {
 /// The network and its numerics, in training and evaluation. The recipe's text names ResNet-50 on ImageNet. Batch norm
 /// and images of mean 0 and deviation 1 come from the programs that the recipe modifies. Float32 was TensorFlow's
 /// format on CPUs at that time.
-constexpr std::string_view kNetwork[] = {"--model",           "resnet",      "--dataset", "imagenet", "--batch-norm",
-                                         "--normalise-input", "--precision", "32.32"};
+constexpr std::string_view kNetwork =
+    "--model resnet --dataset imagenet --batch-norm --normalise-input --precision 32.32";
 /// Taken from the recipe's text.
-constexpr std::string_view kRecipeWords[] = {"--BN-decay",
-                                             "0.95",
-                                             "--lr-schedule",
-                                             "gradual_warmup_then_dec",
-                                             "--warmup-start-learning-rate",
-                                             "0.1",
-                                             "--warmup-iterations",
-                                             "260",
-                                             "--abs-learning-rate",
-                                             "4.8",
-                                             "--no-validation"};
+constexpr std::string_view kRecipeWords =
+    "--BN-decay 0.95 --lr-schedule gradual_warmup_then_dec --warmup-start-learning-rate 0.1 --warmup-iterations 260 "
+    "--abs-learning-rate 4.8 --no-validation";
 /// Nesterov momentum comes from the programs that the recipe modifies. One log line per update gives each update its
 /// own learning rate. TensorFlow's Estimator keeps five checkpoints.
-constexpr std::string_view kTrainingFlags[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
-                                               "--log-freq",  "1",        "--keep-ckpts",   "5"};
+constexpr std::string_view kTrainingFlags = "--optimiser nesterov --loss-scaling 1 --log-freq 1 --keep-ckpts 5";
 
 std::vector<RecipeFlag> joined_flags(FlagTable one, FlagTable other) {
     std::vector<RecipeFlag> all(one.begin(), one.end());
@@ -123,8 +114,9 @@ Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& ta
     };
 }
 
-template <std::size_t N> void append(std::vector<std::string>& words, const std::string_view (&more)[N]) {
-    words.insert(words.end(), std::begin(more), std::end(more));
+void append(std::vector<std::string>& words, std::string_view more) {
+    for (const std::string_view word : split(more, ' '))
+        words.emplace_back(word);
 }
 
 void append(std::vector<std::string>& words, std::string_view option, std::string value) {

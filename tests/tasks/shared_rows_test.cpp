@@ -43,17 +43,16 @@ TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
     }
 }
 
-/// Two flags, too, which could otherwise be read as the two ends of one text.
 TEST(SharedRows, AreTakenByTheirFlags) {
-    const std::vector<Option> rows = shared({"--seed", "--epochs"});
+    const std::vector<Option> rows = shared_rows("--seed --epochs");
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0].flag, "--seed");
     EXPECT_EQ(rows[1].flag, "--epochs");
 }
 
 const OptionSet& few_options() {
-    static const OptionSet options({{"Main", shared({"--help", "--restore-path", "--init-path", "--epochs",
-                                                     "--iterations", "--micro-batch-size", "--replicas"})}});
+    static const OptionSet options({{"Main", shared_rows("--help --restore-path --init-path --epochs --iterations "
+                                                         "--micro-batch-size --replicas")}});
     return options;
 }
 

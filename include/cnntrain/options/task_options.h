@@ -1,7 +1,6 @@
 // A task's part of option parsing: its rows and the functions that resolve their values.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -117,7 +116,8 @@ std::vector<Option> shared_logging_options();
 
 /// Returns one of these rows. Error(internal) if none has this flag.
 Option shared(std::string_view flag);
-std::vector<Option> shared(std::initializer_list<std::string_view> flags);
+/// The same for flags that blanks separate.
+std::vector<Option> shared_rows(std::string_view flags);
 
 /// The rows for a task with a single command: that command accepts all of them, and they all have an effect in it.
 std::vector<Option> for_one_command(std::vector<Option> rows);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/task_options.h"
 
 namespace cnntrain::options {
@@ -43,9 +44,9 @@ Option shared(std::string_view flag) {
     return row;
 }
 
-std::vector<Option> shared(std::initializer_list<std::string_view> flags) {
+std::vector<Option> shared_rows(std::string_view flags) {
     std::vector<Option> rows;
-    for (const std::string_view flag : flags)
+    for (const std::string_view flag : split(flags, ' '))
         rows.push_back(shared(flag));
     return rows;
 }

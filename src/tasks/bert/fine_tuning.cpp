@@ -144,11 +144,11 @@ std::vector<Option> adam_options() {
 
 std::vector<Option> own_process_options(std::string_view splits_help) {
     std::vector<Option> rows = concatenated(
-        {shared({"--ckpts-per-epoch", "--epochs-per-ckpt", "--ckpt-epochs-offset", "--ckpt-all-instances",
-                 "--validation", "--weight-avg-N", "--weight-avg-exp", "--replicas"}),
-         shared({"--max-cross-replica-buffer-size", "--comm-overlap", "--comm-wire", "--comm-route", "--comm-timeout",
-                 "--pipeline", "--pipeline-splits", "--pipeline-schedule", "--lanes", "--shards", "--syncs-per-epoch",
-                 "--epochs-per-sync", "--rts", "--min-remote-tensor-size"})});
+        {shared_rows("--ckpts-per-epoch --epochs-per-ckpt --ckpt-epochs-offset --ckpt-all-instances --validation "
+                     "--weight-avg-N --weight-avg-exp --replicas"),
+         shared_rows("--max-cross-replica-buffer-size --comm-overlap --comm-wire --comm-route --comm-timeout "
+                     "--pipeline --pipeline-splits --pipeline-schedule --lanes --shards --syncs-per-epoch "
+                     "--epochs-per-sync --rts --min-remote-tensor-size")});
     rows = with_change(rows, "--replicas", [](Option& row) {
         row.help =
             "Data-parallel replicas in this process, with one set of weights and one update. Results are those of "
@@ -160,9 +160,9 @@ std::vector<Option> own_process_options(std::string_view splits_help) {
 }
 
 std::vector<Option> own_device_options() {
-    const std::vector<Option> rows =
-        shared({"--loss-scaling", "--enable-recomputation", "--seed", "--device-iterations", "--dataset-benchmark",
-                "--compile-only", "--prefetch-depth", "--latency", "--analyse-nans", "--available-memory-proportion"});
+    const std::vector<Option> rows = shared_rows(
+        "--loss-scaling --enable-recomputation --seed --device-iterations --dataset-benchmark "
+        "--compile-only --prefetch-depth --latency --analyse-nans --available-memory-proportion");
     return with_change(with_change(rows, "--loss-scaling", [](Option& row) { row.fallback = 1.0; }),
                        "--device-iterations", [](Option& row) {
                            row.fallback = std::int64_t{1};
@@ -173,9 +173,9 @@ std::vector<Option> own_device_options() {
 }
 
 std::vector<Option> run_logging_options(std::string_view task) {
-    return with_names(with_change(shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix",
-                                          "--logs-per-epoch", "--log-freq", "--no-logs", "--log-all-instances",
-                                          "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
+    return with_names(with_change(shared_rows("--log-dir --logs-path --overwrite --name-suffix --logs-per-epoch "
+                                              "--log-freq --no-logs --log-all-instances --tensorboard --wandb "
+                                              "--wandb-project --profile"),
                                   "--wandb-project", [&](Option& row) { row.fallback = std::string(task); }),
                       {{"--log-dir", "--save-path"},
                        {"--log-all-instances", "--log-all-workers"},
@@ -292,8 +292,8 @@ std::vector<Option> original_options(const std::vector<Option>& own) {
 
 OptionSet fine_tuning_options(const FineTuningRows& rows) {
     return OptionSet({
-        {"Main", with_names(shared({"--config", "--restore-path", "--help", "--repeat", "--total-batch-size",
-                                    "--num-inference-thread", "--force-recompile", "--tmp-execs", "--wandb-id"}),
+        {"Main", with_names(shared_rows("--config --restore-path --help --repeat --total-batch-size "
+                                        "--num-inference-thread --force-recompile --tmp-execs --wandb-id"),
                             {{"--restore-path", "--restore-dir"}})},
         {kThisProgram, own_run_options(rows.task)},
         {kModelGroup, encoder_options()},

@@ -14,32 +14,10 @@ namespace cnntrain::report {
 namespace {
 
 /// Keys of arguments.json that describe the place and time of a run rather than its options.
-bool is_no_option(const std::string& key) {
-    static const std::set<std::string, std::less<>> keys = {"name",
-                                                            "grad_scale",
-                                                            "lr_scale",
-                                                            "datetime",
-                                                            "hostname",
-                                                            "summary_str",
-                                                            "logs_path",
-                                                            "log_dir",
-                                                            "checkpoint_path",
-                                                            "restore_path",
-                                                            "restoring",
-                                                            "seed_specified",
-                                                            "command",
-                                                            "training",
-                                                            "planned_iterations",
-                                                            "program_version",
-                                                            "save_path",
-                                                            "validation_iterations",
-                                                            "validation_device_iterations",
-                                                            "restore_dir",
-                                                            "wandb_id",
-                                                            "chosen_by_number_of_photos",
-                                                            "wandb_name"};
-    return keys.contains(key);
-}
+constexpr std::string_view kNoOptions =
+    "name grad_scale lr_scale datetime hostname summary_str logs_path log_dir checkpoint_path restore_path restoring "
+    "seed_specified command training planned_iterations program_version save_path validation_iterations "
+    "validation_device_iterations restore_dir wandb_id chosen_by_number_of_photos wandb_name";
 
 std::string end_text(End end) {
     constexpr const char* kTexts[] = {
@@ -172,7 +150,7 @@ Comparison compare_runs(const std::vector<RunRecord>& runs) {
     std::set<std::string> keys;
     for (const RunRecord& run : runs) {
         for (const auto& [key, value] : run.arguments) {
-            if (!is_no_option(key)) keys.insert(key);
+            if (!has_word(kNoOptions, key)) keys.insert(key);
         }
     }
     for (const std::string& key : keys) {
