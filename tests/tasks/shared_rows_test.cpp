@@ -1,5 +1,4 @@
 // Differences between tasks in rows that they share.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,6 +7,7 @@
 #include "cnntrain/options/task_options.h"
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "tasks/bert/fine_tuning.h"
 
 namespace cnntrain::options::testing {
