@@ -54,19 +54,7 @@ std::optional<ResumePoint> resume_of(const json& start) {
     return point;
 }
 
-std::span<std::byte> bytes_of(std::string& text) {
-    return std::as_writable_bytes(std::span(text));
-}
-
 }  // namespace
-
-std::string broadcast_text(comm::Communicator& communicator, std::string text, std::string_view what) {
-    std::uint64_t size = text.size();
-    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0, what);
-    text.resize(size);
-    communicator.broadcast(bytes_of(text), 0, what);
-    return text;
-}
 
 void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work) {
     if (communicator.size() == 1) {

@@ -24,9 +24,6 @@ namespace cnntrain::run {
 /// Settings for comparison between ranks.
 std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
 
-/// Broadcasts rank 0's text to all ranks. `what`: for messages.
-std::string broadcast_text(comm::Communicator& communicator, std::string text, std::string_view what);
-
 /// Compares the errors (or none) that all ranks met in `work`. Throws ErrorOfAll if all ranks have the same error;
 /// otherwise each rank with an error throws its own.
 void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work);

@@ -299,15 +299,6 @@ KeptUpdate facts_in(const Checkpoint& file) try {
     throw Error(ErrorKind::data, std::string("it does not say what it holds: ") + error.what());
 }
 
-/// Rank `from`'s text on all ranks.
-std::string broadcast_from(int from, comm::Communicator& all, std::string text) {
-    std::uint64_t size = text.size();
-    all.broadcast(std::as_writable_bytes(std::span(&size, 1)), from, kWhat);
-    text.resize(size);
-    all.broadcast(std::as_writable_bytes(std::span(text)), from, kWhat);
-    return text;
-}
-
 /// Rank `from`'s file on rank `to`; the other ranks call it, too, and get nothing.
 Checkpoint passed(comm::Communicator& all, Checkpoint file, int from, int to) {
     if (from == to) return file;
@@ -315,7 +306,7 @@ Checkpoint passed(comm::Communicator& all, Checkpoint file, int from, int to) {
     for (const auto& [name, tensor] : file.tensors)
         tensors.push_back({{"name", name}, {"type", static_cast<int>(tensor.dtype())}, {"shape", tensor.shape()}});
     const json mine = {{"iteration", file.iteration}, {"metadata", file.metadata}, {"tensors", std::move(tensors)}};
-    const json head = json::parse(broadcast_from(from, all, all.rank() == from ? mine.dump() : ""));
+    const json head = json::parse(broadcast_text(all, all.rank() == from ? mine.dump() : "", kWhat, from));
     Checkpoint result;
     result.iteration = head.at("iteration");
     result.metadata = head.at("metadata").get<std::map<std::string, std::string>>();

@@ -154,6 +154,9 @@ AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::sp
 std::string text_of_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
                           const std::string& mine);
 
+/// Rank `root`'s text on all ranks. `what`: for messages.
+std::string broadcast_text(Communicator& communicator, std::string text, std::string_view what, int root = 0);
+
 /// Throws Error(peers) naming the ranks whose value differs from rank 0's, with the same message on every rank. `what`:
 /// such as "weights at iteration 7".
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what);

@@ -74,6 +74,14 @@ std::string text_of_first(Communicator& all, const AgreedStatus& agreed, bool Up
     return text;
 }
 
+std::string broadcast_text(Communicator& communicator, std::string text, std::string_view what, int root) {
+    std::uint64_t size = text.size();
+    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), root, what);
+    text.resize(size);
+    communicator.broadcast(std::as_writable_bytes(std::span(text)), root, what);
+    return text;
+}
+
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what) {
     const std::vector<std::uint64_t> values = communicator.all_gather(value, what);
     std::string differing;
@@ -164,14 +172,6 @@ std::vector<SharedSetting> from_text(std::string_view text) {
     return settings;
 }
 
-std::string broadcast_text(Communicator& communicator, std::string text, int root, std::string_view what) {
-    std::uint64_t size = text.size();
-    communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), root, what);
-    text.resize(size);
-    communicator.broadcast(std::as_writable_bytes(std::span(text)), root, what);
-    return text;
-}
-
 /// Ranks with the same settings.
 struct Party {
     std::vector<int> ranks;
@@ -221,7 +221,7 @@ std::string differences(Communicator& communicator, std::span<const SharedSettin
         const auto [found, is_new] = numbers.try_emplace(hashes[static_cast<std::size_t>(rank)], parties.size());
         if (is_new) {
             Party& party = parties.emplace_back();
-            const std::string text = broadcast_text(communicator, communicator.rank() == rank ? own : "", rank, what);
+            const std::string text = broadcast_text(communicator, communicator.rank() == rank ? own : "", what, rank);
             for (SharedSetting& setting : from_text(text)) {
                 if (std::ranges::find(names, setting.name) == names.end()) names.push_back(setting.name);
                 party.values.emplace(std::move(setting.name), std::move(setting.value));

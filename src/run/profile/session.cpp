@@ -27,11 +27,7 @@ double seconds_between(Timeline::Clock::time_point begin, Timeline::Clock::time_
 std::vector<std::string> gathered(comm::Communicator& communicator, const std::string& mine, std::string_view what) {
     std::vector<std::string> all;
     for (int rank = 0; rank < communicator.size(); ++rank) {
-        std::string text = rank == communicator.rank() ? mine : "";
-        std::uint64_t size = text.size();
-        communicator.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank, what);
-        text.resize(size);
-        communicator.broadcast(std::as_writable_bytes(std::span(text)), rank, what);
+        std::string text = broadcast_text(communicator, rank == communicator.rank() ? mine : "", what, rank);
         if (communicator.rank() == 0) all.push_back(std::move(text));
     }
     return all;
