@@ -21,6 +21,9 @@ namespace {
 using weights::Found;
 using weights::kTrustFlag;
 
+constexpr Flag kTrustRow =
+    toggle(kTrustFlag, "accept checkpoints whose checksums do not match because another tool edited them");
+
 std::string indices_text(const std::vector<std::int64_t>& indices) {
     constexpr std::size_t kShown = 20;
     const std::span shown = std::span(indices).first(std::min(indices.size(), kShown));
@@ -84,16 +87,12 @@ void report_variables(const std::vector<Found>& points, weights::Edited edited) 
 const CommandFlags& analyse_flags() {
     static const CommandFlags table = {
         {{"--restore-path", "", "needed: folder of the run, one checkpoint, or a file of PyTorch, Keras or TensorFlow"},
-         {"--list", "", "print the names, element types and shapes of the variables of each checkpoint", {}, true},
-         {"--find-nans", "", "print the variables with NaNs in each checkpoint, and their positions", {}, true},
-         {"--first-fail", "", "print the value of one element in each checkpoint", {}, true},
+         toggle("--list", "print the names, element types and shapes of the variables of each checkpoint"),
+         toggle("--find-nans", "print the variables with NaNs in each checkpoint, and their positions"),
+         toggle("--first-fail", "print the value of one element in each checkpoint"),
          {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
          {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"},
-         {kTrustFlag,
-          "",
-          "accept checkpoints whose checksums do not match because another tool edited them",
-          {},
-          true}},
+         kTrustRow},
         "\n"
         "Finds the checkpoint in which numbers became NaN or infinite:\n"
         "  cnntrain analyse --restore-path RUN --find-nans\n"
@@ -169,14 +168,10 @@ const CommandFlags& average_flags() {
          {"--mode", "", "needed: mean or exponential"},
          {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
          {"-N", "", "use the last N checkpoints only; without it, all"},
-         {"--overwrite", "", "replace a file that this command did not write", {}, true},
+         toggle("--overwrite", "replace a file that this command did not write"),
          kCheckpointDtypeFlag,
          {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
-         {kTrustFlag,
-          "",
-          "accept checkpoints whose checksums do not match because another tool edited them",
-          {},
-          true}},
+         kTrustRow},
         "\n"
         "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
         "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"

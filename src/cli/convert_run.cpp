@@ -130,12 +130,12 @@ std::vector<Flag> run_flags() {
          "for a model.safetensors"},
         {kWeightFlags, "",
          "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
-        {"--probabilities", "", "onnx: a second output with the softmax of the logits, or sigmoid", {}, true},
-        {kPreparationFlags, "", "onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them", {}, true},
+        toggle("--probabilities", "onnx: a second output with the softmax of the logits, or sigmoid"),
+        toggle(kPreparationFlags, "onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them"),
         {"--class-names", "", "of RUN: file with the name of a class on each line, instead of the run's names"},
         {"--data-dir", "", "of RUN: data whose samples the file is compared on; without it, the run's"},
-        {"--dataset", "", "of RUN: kind of this data", {}, false, /*is_rare=*/true},
-        {"--ema", "", "of RUN: the moving averages of the weights", {}, true}};
+        rare({"--dataset", "", "of RUN: kind of this data"}),
+        toggle("--ema", "of RUN: the moving averages of the weights")};
 }
 
 void refuse_format_of_file(const Flags& flags) {

@@ -29,7 +29,7 @@ const CommandFlags& dataset_cifar_flags() {
          {"--test", "2000", "test images"},
          {"--classes", "10", "classes, 2 to 10"},
          {"--seed", "0", "of the images"},
-         {"--overwrite", "", "replace files that this command did not write, or that were changed", {}, true}}};
+         toggle("--overwrite", "replace files that this command did not write, or that were changed")}};
     return table;
 }
 
@@ -55,7 +55,7 @@ const CommandFlags& dataset_photos_flags() {
          {"--train", "1200", "training photos"},
          {"--validation", "240", "validation photos"},
          {"--seed", "0", "of the photos"},
-         {"--overwrite", "", "replace photos that were generated with other options", {}, true}}};
+         toggle("--overwrite", "replace photos that were generated with other options")}};
     return table;
 }
 
@@ -213,11 +213,7 @@ const CommandFlags& dataset_imagenet_flags() {
         {"--seed", "0", "seed of the order of the images"},
         {"--threads", "0", "threads that convert images; 0: one per core"},
         {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
-        {"--overwrite",
-         "",
-         "remove the files of another conversion from the output folder, replace changed ones",
-         {},
-         true},
+        toggle("--overwrite", "remove the files of another conversion from the output folder, replace changed ones"),
     }};
     return table;
 }
@@ -335,7 +331,7 @@ const CommandFlags& dataset_bert_flags() {
          "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
         {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
         {"--vocab-file", "", "WordPiece vocabulary: one piece per line, or a tokenizer.json"},
-        {"--do-lower-case", "", "convert to lower case and strip accents, for uncased vocabularies", {}, true},
+        toggle("--do-lower-case", "convert to lower case and strip accents, for uncased vocabularies"),
         {"--sequence-length", "128", "tokens per sequence", "--max-seq-length"},
         {"--mask-tokens", "20", "maximum number of masked tokens per sequence", "--max-predictions-per-seq"},
         {"--seed", "1984", "seed of all random choices; the reference program makes the same records from it",
@@ -345,15 +341,12 @@ const CommandFlags& dataset_bert_flags() {
         {"--mlm-prob", "0.15", "share of the tokens that are masked", "--masked-lm-prob"},
         {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
         {"--pad-position-value", "384", "position of padding in records made with --remask"},
-        {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
-        {"--packed",
-         "",
-         "as many sequences in a record as fit into --sequence-length, for cnntrain pretrain --packed",
-         {},
-         true},
+        toggle("--remask", "masked tokens in front, as --static-mask reads them"),
+        toggle("--packed",
+               "as many sequences in a record as fit into --sequence-length, for cnntrain pretrain --packed"),
         {"--max-samples", "-1", "no effect, as in the script"},
         {"--threads", "0", "0: one per core"},
-        {"--overwrite", "", "replace output files of another conversion, and changed ones", {}, true},
+        toggle("--overwrite", "replace output files of another conversion, and changed ones"),
     }};
     return table;
 }

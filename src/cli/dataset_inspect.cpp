@@ -200,8 +200,8 @@ void print_json(const std::vector<data::SetReport>& sets) {
 const CommandFlags& dataset_inspect_flags() {
     static const CommandFlags table = {{{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
                                         {"--records", "", "number of records to read from each file (default: all)"},
-                                        {"--labels", "", "list every label with its number of records", {}, true},
-                                        {"--json", "", "print JSON, always with all labels", {}, true},
+                                        toggle("--labels", "list every label with its number of records"),
+                                        toggle("--json", "print JSON, always with all labels"),
                                         {"--threads", "0", "files read in parallel; 0: one per core"}}};
     return table;
 }
@@ -273,10 +273,9 @@ void print_result(const data::VerifyResult& result, double seconds) {
 }  // namespace
 
 const CommandFlags& dataset_verify_flags() {
-    static const CommandFlags table = {
-        {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
-         {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
-         {"--threads", "0", "files read in parallel; 0: one per core"}}};
+    static const CommandFlags table = {{{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
+                                        toggle("--decode", "decode every image, too; a warning counts as an error"),
+                                        {"--threads", "0", "files read in parallel; 0: one per core"}}};
     return table;
 }
 
@@ -429,7 +428,7 @@ const CommandFlags& dataset_suspects_flags() {
          {"--data-dir", "", "where the data are now; without it, where the run had them"},
          {"--csv", "", "write the scores of all samples to this file"},
          {"--duplicates-csv", "", "write the near-duplicates to this file"},
-         {"--overwrite", "", "replace files that are no such tables", {}, true},
+         toggle("--overwrite", "replace files that are no such tables"),
          {"--most", "50", "lines of each list; 0: all"},
          {"--neighbours", "10", "nearest training samples whose labels are compared"},
          {"--least-similarity", "0.999", "of near-duplicates: cosine of centred features"},

@@ -160,7 +160,7 @@ const CommandFlags& demo_flags() {
          {"--epochs", "8", "times that the training goes over all photos"},
          {"--seed", "0", "of photos, first weights and order"},
          {"--threads", "", "threads that compute; without it, one per core"},
-         {kOverwrite, "", "begin anew in the folder of an earlier demo", {}, true}},
+         toggle(kOverwrite, "begin anew in the folder of an earlier demo")},
         "\n"
         "Draws photos of shapes in class folders, trains a small network on them, validates it, and writes\n"
         "a page about the run and the network as an ONNX file. It prints the line of each step, which can\n"

@@ -27,6 +27,17 @@ struct Flag {
     bool is_rare = false;         // only --help-all shows it
 };
 
+/// A flag without a value.
+constexpr Flag toggle(std::string_view name, std::string_view help) {
+    return {name, "", help, {}, true};
+}
+
+/// The flag, shown by --help-all only.
+constexpr Flag rare(Flag flag) {
+    flag.is_rare = true;
+    return flag;
+}
+
 /// The flags of a command, and the lines of its help after the flags: an empty one, explanations, examples.
 struct CommandFlags {
     std::vector<Flag> flags;

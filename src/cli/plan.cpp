@@ -123,7 +123,7 @@ const std::vector<Flag>& own_flags() {
         {"--memory-limit", "", "GB: memory limit of each stage of the proposed splits"},
         {"--profile", "", "profile.json of this line, from cnntrain profile: measured times of its operations"},
         {"--steps", "", "number of weight updates to measure (default: 3, or 10 with --processes)"},
-        {"--no-measure", "", "estimate times from FLOPs that the profile does not have", {}, true},
+        toggle("--no-measure", "estimate times from FLOPs that the profile does not have"),
         {"--processes", "",
          "1,2,4...1024: predict samples/s with these numbers of processes, instead of stages ('...' doubles)"},
         {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},

@@ -67,7 +67,7 @@ const CommandFlags& quantise_flags() {
     static const CommandFlags table = {
         {{"RUN", "", "folder of a run, of which ckpt-best is taken, or a checkpoint"},
          {"--output", "", "checkpoint to write (default: 8bit/NAME.safetensors beside the one that is read)"},
-         {"--overwrite", "", "replace a file that this command did not write", {}, true},
+         toggle("--overwrite", "replace a file that this command did not write"),
          {"--samples", "256", "training samples on which ranges and choices are measured"},
          {"--most-loss", "0.5",
           "points, of the accuracy or F1 on the validation split, that may be lost; not less than two samples"}},

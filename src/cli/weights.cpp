@@ -174,7 +174,7 @@ const CommandFlags& weights_flags() {
          {"--cache", "",
           "folder for fetched files; otherwise $XDG_CACHE_HOME/cnntrain/weights or "
           "~/.cache/cnntrain/weights"},
-         {"--table", "", "another table than weights.yml of the configurations", {}, false, true}},
+         rare({"--table", "", "another table than weights.yml of the configurations"})},
         "\n"
         "Lists the weights that timm and torchvision publish for this program's networks, and fetches them:\n"
         "  cnntrain weights --model efficientnet --licence apache\n"
