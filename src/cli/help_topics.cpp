@@ -49,9 +49,6 @@ The build
 
 // The help topic on the output of a run.
 
-/// Ends with a table of the events of --log-format json.
-std::string screen_topic();
-
 constexpr std::string_view kScreen =
     R"(On a terminal, a run begins with its network, data, length, learning rate, precision and folder in a
 few lines. All settings, log lines and the list of variables are in log.txt; --verbose prints them,
@@ -96,6 +93,7 @@ std::string event_rows(const metrics::JsonEvent& event) {
     return text;
 }
 
+/// Ends with a table of the events of --log-format json.
 std::string screen_topic() {
     std::string text(kScreen);
     for (const metrics::JsonEvent& event : metrics::json_events())

@@ -161,11 +161,6 @@ struct GuardOrder {
 /// Time for the leader to end after it was signalled because its children did not end, or after all of them have ended.
 constexpr std::chrono::seconds kLeaderTime{5};
 
-/// The guard's main function, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): every
-/// process that the leader starts stays below the guard, even if its parent ends or it changes session. Exits when no
-/// process is left.
-[[noreturn]] void guard(const GuardOrder& order);
-
 namespace fs = std::filesystem;
 using GuardClock = std::chrono::steady_clock;
 
@@ -218,10 +213,13 @@ bool has_variable(pid_t process, const std::string& name) {
     return false;
 }
 
+/// The guard, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): every process that the
+/// leader starts stays below the guard, even if its parent ends or it changes session.
 class Guard {
 public:
     explicit Guard(const GuardOrder& order) : order_(order) {}
 
+    /// Exits when no process is left.
     [[noreturn]] void run() {
         report(order_.leader);
         for (;;) {
@@ -336,10 +334,6 @@ private:
     Next next_ = Next::nothing;
     GuardClock::time_point limit_ = GuardClock::time_point::max();
 };
-
-void guard(const GuardOrder& order) {
-    Guard(order).run();
-}
 
 using ProcessClock = std::chrono::steady_clock;
 
@@ -529,7 +523,7 @@ private:
             pipe->close_read();
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
             dup2(nothing, stream);
-        guard({leader, alive_.read_end(), status_.write_end(), request_.patience, request_.asked_first});
+        Guard({leader, alive_.read_end(), status_.write_end(), request_.patience, request_.asked_first}).run();
     }
 
     void take(Stream stream, Pipe& pipe, BoundedText& text) {

@@ -366,10 +366,6 @@ std::string_view axis_name(char axis) {
 
 }  // namespace
 
-std::span<const Variable> bert_variables() {
-    return kVariables;
-}
-
 std::string of_layer(std::string_view pattern, std::int64_t layer) {
     std::string name(pattern);
     const std::size_t place = name.find('#');

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +37,6 @@ struct Variable {
     Part part = Part::encoder;
     bool transposed = false;  // in their layout, the axes are reversed
 };
-
-std::span<const Variable> bert_variables();
 
 inline constexpr std::string_view kTable = "bert/embeddings/word_embeddings";
 inline constexpr std::string_view kTheirTable = "bert.embeddings.word_embeddings.weight";

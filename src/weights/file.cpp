@@ -319,8 +319,6 @@ Checkpoint load_weights(const FileSystem& files, const std::string& path, Edited
     return checkpoint;
 }
 
-namespace {}  // namespace
-
 void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
     if (!names.empty()) metadata[kClassesKey] = json(names).dump();
 }

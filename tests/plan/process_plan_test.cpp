@@ -202,7 +202,7 @@ TEST(MeasuredNetwork, IsTheLineThroughItsMessages) {
     EXPECT_NEAR(network.between_nodes.latency_ms, 2e-3, 1e-9);
     EXPECT_NEAR(network.between_nodes.bytes_per_ms, 1e6, 1);
     EXPECT_DOUBLE_EQ(network.adding_ms_per_byte, 2e-7);
-    EXPECT_EQ(network.inside_node.message_ms(1e9), 0);
+    EXPECT_EQ(network.inside_node.latency_ms + 1e9 / network.inside_node.bytes_per_ms, 0);
     EXPECT_EQ(plan::measured_text(small_times()), "between nodes latency 2 us, 1 GB/s (residual 0.0 %); adding 5 GB/s");
 }
 

@@ -39,8 +39,6 @@ namespace cnntrain::plan {
 struct Link {
     double latency_ms = 0;
     double bytes_per_ms = std::numeric_limits<double>::infinity();
-
-    double message_ms(double bytes) const { return latency_ms + bytes / bytes_per_ms; }
 };
 
 struct Network {

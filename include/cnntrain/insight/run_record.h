@@ -54,8 +54,7 @@ struct LogFacts {
     double compile_seconds = 0;
     double save_seconds = 0;
     std::int64_t saves = 0;
-    double loop_seconds = kUnknown;  // of the latest process
-    std::string exchange;            // how long gradients were exchanged, as printed
+    std::string exchange;  // how long gradients were exchanged, as printed
     bool was_stopped = false, ended_early = false, finished = false;
     std::string error;  // that ended the latest process
 };

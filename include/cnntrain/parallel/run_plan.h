@@ -67,7 +67,6 @@ struct RunPlan {
     /// iterations_per_histogram has histograms and, if positive, is saved too.
     bool follows_first_step = false;
 
-    std::int64_t host_steps() const;
     /// Number of host steps over which loss_avg and train_acc_avg are averaged: those of one epoch, at least 1.
     std::int64_t averaging_window() const;
     double epoch_at(std::int64_t iteration) const;

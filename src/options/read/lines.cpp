@@ -424,7 +424,7 @@ Search find(const OptionSet& options, const std::string& config, const std::vect
 
 }  // namespace
 
-std::vector<std::string> names_in(const std::vector<std::string>& places) {
+std::vector<std::string> config_names(const std::vector<std::string>& places) {
     std::set<std::string> found;
     for (const std::string& place : places) {
         for (const std::string& file : files_of(place)) {
@@ -444,7 +444,7 @@ Layer read_config_layer(const OptionSet& options, const std::string& config, con
     if (old_only) search = find(options, std::string(kOldPrefix) + config, places);
     if (search.found) return *search.found;
     if (search.unreadable) throw *search.unreadable;
-    const std::vector<std::string> known = names_in(places);
+    const std::vector<std::string> known = config_names(places);
     std::string message = "unknown configuration '" + config + "'" + suggestion(config, known);
     message += known.empty() ? "; no configuration files in" : "; configurations in";
     for (const std::string& place : places)

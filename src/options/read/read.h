@@ -71,9 +71,6 @@ const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view
 /// accepted as keys. Throws Error(usage) with the nearest name for an unknown key, value or configuration.
 Layer read_config_layer(const OptionSet& options, const std::string& config, const std::vector<std::string>& places);
 
-/// The names of the configurations in `places`, sorted.
-std::vector<std::string> names_in(const std::vector<std::string>& places);
-
 // File names in option values.
 
 /// Replaces environment variables ($NAME, ${NAME}) in options marked Option::expands; the shell does not replace them

@@ -307,10 +307,6 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     return result;
 }
 
-std::vector<std::string> config_names(const std::vector<std::string>& folders) {
-    return names_in(folders);
-}
-
 std::map<std::string, Value> read_config(const TaskOptions& task, const std::string& config,
                                          const std::vector<std::string>& folders) {
     std::map<std::string, Value> entries;

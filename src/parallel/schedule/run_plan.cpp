@@ -154,10 +154,6 @@ RunPlan make_step_plan(const StepShape& shape) {
     return plan;
 }
 
-std::int64_t RunPlan::host_steps() const {
-    return last_step() + 1;
-}
-
 std::int64_t RunPlan::averaging_window() const {
     return std::max<std::int64_t>(1, iterations_per_epoch / iterations_per_host_step);
 }

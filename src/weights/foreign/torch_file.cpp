@@ -40,16 +40,6 @@ struct TorchPart {
     std::vector<LeftOut> left_out;
 };
 
-/// The dictionary of tensors named `part`, or the one that foreign.h describes. `others` gets the paths of the others.
-TorchPart find_torch_part(const Pickle& pickle, const InputFile& file, const std::string& part,
-                          std::vector<std::string>& others);
-
-/// Keys of storages are numbers as texts. A long one is refused, because every tensor keeps its own: Error(data).
-const std::string& storage_key(const Pickle& pickle, PickleId id, const std::string& file);
-
-/// Bytes of an element of a storage class, "torch.FloatStorage"; 0: no storage class.
-std::uint64_t torch_element_bytes(std::string_view storage_class);
-
 struct ElementType {
     std::string_view storage;  // class of storages, in the module torch
     std::string_view dtype;    // the same type as a dtype, in the module torch
@@ -136,6 +126,21 @@ const ElementType* element_type(std::string_view name) {
 
 bool is_untyped(std::string_view storage_class) {
     return std::ranges::find(kUntyped, storage_class) != std::end(kUntyped);
+}
+
+/// Keys of storages are numbers as texts. A long one is refused, because every tensor keeps its own: Error(data).
+const std::string& storage_key(const Pickle& pickle, PickleId id, const std::string& file) {
+    constexpr std::size_t kLongest = 128;
+    const std::string& key = pickle.at(id).text;
+    if (key.size() > kLongest) fail_damaged(file, "the key of a storage has " + std::to_string(key.size()) + " bytes");
+    return key;
+}
+
+/// Bytes of an element of a storage class, "torch.FloatStorage"; 0: no storage class.
+std::uint64_t torch_element_bytes(std::string_view storage_class) {
+    if (is_untyped(storage_class)) return 1;
+    const ElementType* type = element_type(storage_class);
+    return type == nullptr ? 0 : type->bytes;
 }
 
 /// Dictionaries of tensors that programs write, in the order of preference.
@@ -347,19 +352,6 @@ std::optional<std::size_t> chosen(const std::vector<std::string>& paths, const s
     return place_of("");
 }
 
-const std::string& storage_key(const Pickle& pickle, PickleId id, const std::string& file) {
-    constexpr std::size_t kLongest = 128;
-    const std::string& key = pickle.at(id).text;
-    if (key.size() > kLongest) fail_damaged(file, "the key of a storage has " + std::to_string(key.size()) + " bytes");
-    return key;
-}
-
-std::uint64_t torch_element_bytes(std::string_view storage_class) {
-    if (is_untyped(storage_class)) return 1;
-    const ElementType* type = element_type(storage_class);
-    return type == nullptr ? 0 : type->bytes;
-}
-
 /// The globals of Python that files of weights name.
 PickleGlobal known_torch_global(std::string_view name) {
     if (element_type(name) != nullptr) return PickleGlobal::named;
@@ -367,6 +359,7 @@ PickleGlobal known_torch_global(std::string_view name) {
     return row == std::end(kGlobals) ? PickleGlobal::refused : row->what;
 }
 
+/// The dictionary of tensors named `part`, or the one that foreign.h describes. `others` gets the paths of the others.
 TorchPart find_torch_part(const Pickle& pickle, const InputFile& input, const std::string& part,
                           std::vector<std::string>& others) {
     const std::string& file = input.path();

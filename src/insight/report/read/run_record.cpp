@@ -345,7 +345,6 @@ void read_line(LogFacts& facts, std::string_view line) {
         facts.save_seconds += known(number_behind(line, " in "));
         ++facts.saves;
     } else if (line.starts_with("Training loop completed in ")) {
-        facts.loop_seconds = number_behind(line, " in ");
         facts.finished = true;
     } else if (line.starts_with("Training ends early")) {
         facts.ended_early = true;
