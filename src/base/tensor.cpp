@@ -10,6 +10,7 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain {
 namespace {
@@ -211,10 +212,7 @@ std::int64_t element_count(const Shape& shape) {
 }
 
 std::string to_string(const Shape& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i)
-        text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
+    return "[" + joined(shape, ", ", [](std::int64_t length) { return std::to_string(length); }) + "]";
 }
 
 std::string to_string(const TensorDesc& desc) {

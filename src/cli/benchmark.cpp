@@ -217,12 +217,7 @@ int benchmark_command(const Invocation& invocation) {
         std::cout << options::help_text(benchmark_page(called(invocation) + (doubled ? " benchmark" : "")), wish);
         return 0;
     }
-    if (!line.without_effect.empty()) {
-        std::string notice = "without effect here:";
-        for (const std::string& flag : line.without_effect)
-            notice += " " + flag;
-        log::info(notice);
-    }
+    if (!line.without_effect.empty()) log::info("without effect here:" + each_behind(" ", line.without_effect));
     const benchmark::Host host = process_host();
     if (line.list || line.dry_run) {
         std::cout << (line.list ? benchmark::list_text(line.request, host)

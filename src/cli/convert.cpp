@@ -321,13 +321,7 @@ std::int64_t elements_of(const Checkpoint& checkpoint) {
 
 void list_left_out(const Converted& result) {
     constexpr std::size_t kMost = 20;
-    if (!result.left_out.empty()) {
-        std::cout << "Weights left out: ";
-        for (std::size_t i = 0; i < std::min(kMost, result.left_out.size()); ++i)
-            std::cout << (i == 0 ? "" : ", ") << result.left_out[i];
-        if (result.left_out.size() > kMost) std::cout << " and " << result.left_out.size() - kMost << " more";
-        std::cout << '\n';
-    }
+    if (!result.left_out.empty()) std::cout << "Weights left out: " << some_listed(result.left_out, kMost) << '\n';
     if (!result.without_effect.empty()) {
         std::cout << "Left out without effect: " << result.without_effect.size()
                   << " tensors (biases of keys, zeros, numbers of positions)\n";

@@ -125,15 +125,13 @@ int dataset_command(const Invocation& invocation) {
         return 0;
     }
     std::vector<std::string> names;
-    std::string listed;
     for (const DatasetKind& kind : kKinds) {
         if (kind.name == words.front())
             return kind.run("cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
         names.emplace_back(kind.name);
-        listed += (listed.empty() ? "" : ", ") + names.back();
     }
     throw Error(ErrorKind::usage, "cnntrain dataset: '" + words.front() + "' is none of its kinds, which are " +
-                                      listed + suggestion(words.front(), names));
+                                      joined(names) + suggestion(words.front(), names));
 }
 
 // `cnntrain dataset imagenet`: converts image files to the TFRecord files that training reads.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -55,10 +56,8 @@ Labels by_frequency(const data::SetReport& set) {
 }
 
 std::string list_text(const Labels& labels, std::size_t begin, std::size_t end) {
-    std::string text;
-    for (std::size_t i = begin; i < end; ++i)
-        text += (i == begin ? "" : ", ") + number(labels[i].first) + " (" + number(labels[i].second) + ")";
-    return text;
+    return joined(std::span(labels).subspan(begin, end - begin), ", ",
+                  [](const auto& label) { return number(label.first) + " (" + number(label.second) + ")"; });
 }
 
 void print_inspected(std::string_view title, const std::string& text) {

@@ -150,11 +150,9 @@ std::string found_in_help(const std::vector<std::string>& words) {
 
 void refuse_topic(const std::string& word) {
     std::vector<std::string> known;
-    std::string topics;
-    for (const HelpTopic& topic : help_topics()) {
+    for (const HelpTopic& topic : help_topics())
         known.emplace_back(topic.name);
-        topics += " " + std::string(topic.name);
-    }
+    const std::string topics = each_behind(" ", known);
     for (const options::CommandInfo& command : options::commands())
         known.emplace_back(command.name);
     throw Error(ErrorKind::usage, "no help on '" + word + "'" + suggestion(word, known, ".", "'cnntrain help ", "'") +

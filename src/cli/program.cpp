@@ -194,8 +194,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     require_kernel_instructions(this_processor());
     require_stack();
     Invocation invocation{{words.begin() + 1, words.end()}, program, words.front(), program};
-    for (const std::string& word : words)
-        invocation.command_line += " " + word;
+    invocation.command_line += each_behind(" ", words);
     if (const ForeignProgram* foreign = foreign_program(words.front())) {
         take_core_share(options::Command::train);
         return foreign->run(invocation);

@@ -193,10 +193,8 @@ RecipeHost this_host() {
 
 /// The call of our command that replaces the recipe's command line. Rank 0 logs it.
 Invocation announced(const Invocation& invocation, RecipeLine line, const std::string& command, int rank) {
-    std::string words;
-    for (const std::string& option : line.options)
-        words += " " + option;
-    line.notices.insert(line.notices.begin(), script_of(invocation) + " is run as: cnntrain " + command + words);
+    line.notices.insert(line.notices.begin(),
+                        script_of(invocation) + " is run as: cnntrain " + command + each_behind(" ", line.options));
     for (const std::string& notice : line.notices) {
         if (rank == 0) log::info(notice);
     }

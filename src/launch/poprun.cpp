@@ -82,10 +82,7 @@ std::string quoted(const std::vector<std::string>& words) {
 }
 
 std::string all_quoted(const std::vector<std::string>& words) {
-    std::string result;
-    for (const std::string& word : words)
-        result += (result.empty() ? "" : " ") + single_quoted(word);
-    return result;
+    return joined(words, " ", single_quoted);
 }
 
 std::optional<OpenMpi> open_mpi_version(const std::string& printed) {

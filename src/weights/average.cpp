@@ -21,10 +21,7 @@ constexpr const char* kSources = "averaged";
 using Files = std::vector<std::unique_ptr<CheckpointFile>>;
 
 std::string base_names(const std::vector<std::string>& paths) {
-    std::string names;
-    for (const std::string& path : paths)
-        names.append(names.empty() ? "" : " ").append(last_part(path));
-    return names;
+    return joined(paths, " ", last_part);
 }
 
 /// The differences between `file` and the first one; empty without differences.

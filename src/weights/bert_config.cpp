@@ -436,21 +436,12 @@ std::string AxisCheck::expected(const std::string& axes) const {
 }
 
 void AxisCheck::expect_all_fit(const std::string& path) const {
-    if (!faults_.empty()) throw Error(ErrorKind::data, path + ": " + some_of(faults_));
+    if (!faults_.empty()) throw Error(ErrorKind::data, path + ": " + some_listed(faults_, kMostNamed));
 }
 
 std::int64_t AxisCheck::length(char axis) const {
     const auto found = lengths_.find(axis);
     return found == lengths_.end() ? 0 : found->second;
-}
-
-std::string some_of(const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 5;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
-        text += (i == 0 ? "" : ", ") + names[i];
-    if (names.size() > kMost) text += " and " + std::to_string(names.size() - kMost) + " more";
-    return text;
 }
 
 }  // namespace cnntrain::weights

@@ -77,7 +77,7 @@ private:
     std::vector<std::string> faults_;
 };
 
-/// "a, b, c and 4 more".
-std::string some_of(const std::vector<std::string>& names);
+/// At most this number of names are listed in a message.
+inline constexpr std::size_t kMostNamed = 5;
 
 }  // namespace cnntrain::weights

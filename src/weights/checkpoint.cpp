@@ -270,9 +270,8 @@ std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::s
 }
 
 [[noreturn]] void fail_not_found(const FileSystem& files, const std::string& path) {
-    std::string others;
-    for (const Found& one : in_folder(files, parent_of(path)))
-        others += (others.empty() ? "" : ", ") + one.name;
+    const std::string others =
+        joined(in_folder(files, parent_of(path)), ", ", [](const Found& one) { return one.name; });
     throw Error(ErrorKind::not_found, "no checkpoint '" + path + "'; " +
                                           (others.empty() ? "there is none in '" + parent_of(path) + "'"
                                                           : "in '" + parent_of(path) + "' there are: " + others));
@@ -311,11 +310,9 @@ Search look_for(const FileSystem& files, const std::string& path) {
                 "no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front()};
     }
     if (deeper.empty()) fail_not_found(files, path);
-    std::string runs;
-    for (const std::string& one : deeper)
-        runs += " " + one;
-    throw Error(ErrorKind::not_found,
-                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
+    throw Error(ErrorKind::not_found, "no checkpoint '" + path +
+                                          "', but several runs in that folder have one; name one of" +
+                                          each_behind(" ", deeper));
 }
 
 std::optional<Found> best_or_latest_of(const std::vector<Found>& found) {

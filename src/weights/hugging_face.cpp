@@ -152,7 +152,8 @@ std::string modern_name(std::string name) {
 }
 
 void expect_nothing_missing(const std::vector<std::string>& missing, const std::string& path, const std::string& what) {
-    if (!missing.empty()) throw Error(ErrorKind::data, path + " is not " + what + ": it lacks " + some_of(missing));
+    if (!missing.empty())
+        throw Error(ErrorKind::data, path + " is not " + what + ": it lacks " + some_listed(missing, kMostNamed));
 }
 
 BertSizes sizes_of(const AxisCheck& axes, std::int64_t layers) {

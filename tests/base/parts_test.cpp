@@ -39,6 +39,13 @@ TEST(Parts, NumbersAreWholeTexts) {
         EXPECT_EQ(as_number<int>(text), std::nullopt) << text;
 }
 
+TEST(Words, AreJoined) {
+    EXPECT_EQ(each_behind(" ", {"a", "b"}), " a b");
+    EXPECT_EQ(each_behind(" ", {}), "");
+    EXPECT_EQ(some_listed({"a", "b"}, 2), "a, b");
+    EXPECT_EQ(some_listed({"a", "b", "c"}, 2), "a, b and 1 more");
+}
+
 TEST(Enumerators, HaveAnEntryEach) {
     enum class Colour { red, green };
     constexpr std::string_view kTexts[] = {"like fire", "like grass"};

@@ -149,6 +149,18 @@ inline std::string joined(const std::vector<std::string>& words, std::string_vie
     return joined(words, between, [](const std::string& word) { return std::string_view(word); });
 }
 
+/// " a b c": each of the words behind the lead.
+inline std::string each_behind(std::string_view lead, const std::vector<std::string>& words) {
+    return words.empty() ? "" : std::string(lead) + joined(words, lead);
+}
+
+/// "a, b and 3 more": at most this number of the words.
+inline std::string some_listed(const std::vector<std::string>& words, std::size_t most) {
+    if (words.size() <= most) return joined(words);
+    const auto end = words.begin() + static_cast<std::ptrdiff_t>(most);
+    return joined({words.begin(), end}) + " and " + std::to_string(words.size() - most) + " more";
+}
+
 /// "1 stage", "2 stages"; "2 batches" with the ending "es".
 inline std::string counted(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);

@@ -270,12 +270,10 @@ std::size_t total_bytes(const std::vector<Field>& fields) {
 }
 
 std::size_t field_number(const std::vector<Field>& fields, std::string_view name) {
-    std::string names;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].name == name) return i;
-        names += (names.empty() ? "" : ", ") + fields[i].name;
-    }
-    throw Error(ErrorKind::internal, "no field is called " + std::string(name) + "; there are: " + names);
+    const auto found = std::ranges::find(fields, name, &Field::name);
+    if (found != fields.end()) return static_cast<std::size_t>(found - fields.begin());
+    throw Error(ErrorKind::internal, "no field is called " + std::string(name) + "; there are: " +
+                                         joined(fields, ", ", [](const Field& field) { return field.name; }));
 }
 
 const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name) {
@@ -506,12 +504,9 @@ ListedFiles list_images(const std::string& folder) {
 }
 
 std::string left_out_text(const ListedFiles& files) {
-    std::string text;
-    for (const auto& [extension, count] : files.left_out) {
-        text += (text.empty() ? "" : ", ") + std::to_string(count) + " ";
-        text += extension.empty() ? "without an extension" : extension;
-    }
-    return text;
+    return joined(files.left_out, ", ", [](const auto& kind) {
+        return std::to_string(kind.second) + " " + (kind.first.empty() ? "without an extension" : kind.first);
+    });
 }
 
 namespace {

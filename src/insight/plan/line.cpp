@@ -14,10 +14,7 @@ namespace cnntrain::plan {
 namespace {
 
 std::string written_splits(const options::Settings& /*settings*/, const std::vector<std::string>& splits) {
-    std::string text = "--pipeline-splits";
-    for (const std::string& split : splits)
-        text += " " + split;
-    return text;
+    return "--pipeline-splits" + each_behind(" ", splits);
 }
 
 /// Options that a line without a pipeline needs besides its stages.

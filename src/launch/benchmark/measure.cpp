@@ -388,10 +388,7 @@ std::string dumped(const Json& json) {
 
 /// All fields are quoted, as in the original program's files.
 std::string csv_line(const std::vector<std::string>& fields) {
-    std::string line;
-    for (const std::string& field : fields)
-        line += (line.empty() ? "" : ",") + csv_quoted(field);
-    return line + "\r\n";
+    return joined(fields, ",", csv_quoted) + "\r\n";
 }
 
 std::string metric_text(const VariantResult& result, const std::string& metric) {

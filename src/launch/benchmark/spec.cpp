@@ -385,9 +385,8 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
         throw Error(ErrorKind::usage, "--benchmark " + wanted + ": names with 'options' in them are parts of others");
     }
     const std::vector<std::string> names = names_of(spec);
-    std::string message = "--benchmark " + wanted + ": there is no such benchmark in";
-    for (const std::string& file : spec.files)
-        message += " " + file;
+    const std::string message =
+        "--benchmark " + wanted + ": there is no such benchmark in" + each_behind(" ", spec.files);
     throw Error(ErrorKind::usage, message + suggestion(wanted, names, ";", "", "") + " --list shows all");
 }
 

@@ -446,13 +446,8 @@ Layer read_config_layer(const OptionSet& options, const std::string& config, con
     if (search.unreadable) throw *search.unreadable;
     const std::vector<std::string> known = config_names(places);
     std::string message = "unknown configuration '" + config + "'" + suggestion(config, known);
-    message += known.empty() ? "; no configuration files in" : "; configurations in";
-    for (const std::string& place : places)
-        message += " " + place;
-    if (!known.empty()) message += ":";
-    for (const std::string& name : known)
-        message += " " + name;
-    throw Error(ErrorKind::usage, message);
+    message += (known.empty() ? "; no configuration files in" : "; configurations in") + each_behind(" ", places);
+    throw Error(ErrorKind::usage, message + (known.empty() ? "" : ":" + each_behind(" ", known)));
 }
 
 namespace {

@@ -58,11 +58,7 @@ Layer environment_layer(const TaskOptions& task, const Environment& environment)
 }
 
 void report_violations(const std::vector<std::string>& violations) {
-    if (violations.empty()) return;
-    std::string message = violations.front();
-    for (std::size_t i = 1; i < violations.size(); ++i)
-        message += "\n" + violations[i];
-    throw Error(ErrorKind::usage, message);
+    if (!violations.empty()) throw Error(ErrorKind::usage, joined(violations, "\n"));
 }
 
 /// Runs a task's resolution step, if it has one.

@@ -172,11 +172,7 @@ std::vector<std::string> unavailable_options(const ParseResult& result) {
 
 void refuse_unavailable(const ParseResult& result) {
     const std::vector<std::string> sentences = unavailable_options(result);
-    if (sentences.empty()) return;
-    std::string message = "not available yet: ";
-    for (std::size_t i = 0; i < sentences.size(); ++i)
-        message += (i == 0 ? "" : ", ") + sentences[i];
-    throw Error(ErrorKind::unsupported, message);
+    if (!sentences.empty()) throw Error(ErrorKind::unsupported, "not available yet: " + joined(sentences));
 }
 
 }  // namespace cnntrain::options

@@ -127,10 +127,9 @@ Command command_named(std::string_view word) {
             known.emplace_back(script);
         }
     }
-    std::string message = "unknown command '" + std::string(word) + "'" + suggestion(file, known, ".") + " Commands:";
-    for (const CommandInfo& entry : commands())
-        message += " " + std::string(entry.name);
-    throw Error(ErrorKind::usage, message);
+    throw Error(ErrorKind::usage,
+                "unknown command '" + std::string(word) + "'" + suggestion(file, known, ".") +
+                    " Commands: " + joined(commands(), " ", [](const CommandInfo& entry) { return entry.name; }));
 }
 
 bool is_script(std::string_view word) {

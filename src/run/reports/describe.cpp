@@ -208,9 +208,7 @@ std::string short_text(double value) {
 }
 
 std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last) {
-    std::string result;
-    for (const std::int64_t value : first)
-        result += (result.empty() ? "" : ", ") + std::to_string(value);
+    std::string result = joined(first, ", ", [](std::int64_t value) { return std::to_string(value); });
     if (static_cast<std::size_t>(count) == first.size()) return result;
     if (static_cast<std::size_t>(count) > first.size() + 1) result += ", ...";
     return result + ", " + std::to_string(last) + " (" + std::to_string(count) + " in all)";

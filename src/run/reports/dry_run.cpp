@@ -260,9 +260,7 @@ private:
         if (!logging.no_logs && logging.logs_path) folder = *logging.logs_path;
         if (resumes) folder = *settings_.main.restore_path;
         if (!folder.ends_with('/')) folder += '/';
-        std::string names;
-        for (const std::string& name : written())
-            names += (names.empty() ? "" : ", ") + name;
+        const std::string names = joined(written());
         const bool keeps_results = plan_ || !checked_results_folder(task_, arguments_, posix_files()).logs.empty();
         line("Files", names.empty() || !keeps_results ? "none" : folder + ": " + names);
         if (!measures_inference()) return;

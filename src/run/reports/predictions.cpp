@@ -148,12 +148,10 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     const auto class_json = [&](std::int64_t label) {
         return names_.empty() ? std::to_string(label) : json_string(class_text(label, names_));
     };
-    std::string classes;
-    std::string probabilities;
-    for (const ClassProbability& item : prediction.classes) {
-        classes += (classes.empty() ? "" : ", ") + class_json(item.label);
-        probabilities += (probabilities.empty() ? "" : ", ") + number_text(item.probability);
-    }
+    const std::string classes =
+        joined(prediction.classes, ", ", [&](const ClassProbability& item) { return class_json(item.label); });
+    const std::string probabilities =
+        joined(prediction.classes, ", ", [&](const ClassProbability& item) { return number_text(item.probability); });
     const bool correct = prediction.label == prediction.classes.front().label;
     std::string object = "{" + json_string(unit_) + ": " + json_string(prediction.sample);
     object += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
@@ -165,13 +163,12 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
 }
 
 std::string object_of(const Answered& answer) {
-    std::string object;
-    for (const auto& [name, value] : answer.fields) {
-        const auto* const text = std::get_if<std::string>(&value);
-        object += (object.empty() ? "" : ", ") + json_string(name) + ": " +
-                  (text != nullptr ? json_string(*text) : options::to_string(value));
-    }
-    return "{" + object + "}";
+    const auto field = [](const auto& named) {
+        const auto* const text = std::get_if<std::string>(&named.second);
+        return json_string(named.first) + ": " +
+               (text != nullptr ? json_string(*text) : options::to_string(named.second));
+    };
+    return "{" + joined(answer.fields, ", ", field) + "}";
 }
 
 std::string answers_text(PredictionText::Format format, std::span<const Answered> answers) {

@@ -270,14 +270,9 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
 
 [[noreturn]] void refuse_unknown(const std::string& word, const std::vector<std::string>& folders) {
     const std::vector<std::string> known = bert_config_names(folders);
-    std::string names;
-    for (const std::string& name : known)
-        names += " " + name;
     std::string message = "unknown configuration '" + word + "'" + suggestion(stem_of(word), known);
-    message += known.empty() ? "; no configuration files in" : "; known in";
-    for (const std::string& folder : folders)
-        message += " " + folder;
-    throw Error(ErrorKind::usage, message + (known.empty() ? "" : ":" + names));
+    message += (known.empty() ? "; no configuration files in" : "; known in") + each_behind(" ", folders);
+    throw Error(ErrorKind::usage, message + (known.empty() ? "" : ":" + each_behind(" ", known)));
 }
 
 /// The text without its task.

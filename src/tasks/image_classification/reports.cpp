@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/optimiser.h"
@@ -26,17 +27,11 @@ std::string model_title(const nn::ModelSettings& model) {
 }
 
 std::string list_text(const std::vector<double>& values) {
-    std::string result;
-    for (const double value : values)
-        result += (result.empty() ? "" : ", ") + text(value);
-    return "[" + result + "]";
+    return "[" + joined(values, ", ", text) + "]";
 }
 
 std::string list_text(const std::vector<std::string>& values) {
-    std::string result;
-    for (const std::string& value : values)
-        result += (result.empty() ? "'" : ", '") + value + "'";
-    return "[" + result + "]";
+    return "[" + joined(values, ", ", [](const std::string& value) { return "'" + value + "'"; }) + "]";
 }
 
 void write_warmup(std::ostream& out, double epochs) {
@@ -271,15 +266,13 @@ std::vector<run::Topic> image_rate_topics(const options::Settings& settings, con
                 std::to_string(schedule.exponential_drops) + " drops";
     }
     topics.push_back({"Learning rate", what});
-    std::string values;
-    for (const int quarter : {0, 1, 2, 3}) {
-        const schedule::HostStep step = plan.host_step(plan.iterations * quarter / 4);
-        values += (values.empty() ? "" : ", ") + short_text(rate.at(step.lr_iteration)) + " at " +
-                  std::to_string(step.lr_iteration);
+    std::vector<std::string> values;
+    for (const int quarter : {0, 1, 2, 3, 4}) {
+        const std::int64_t at = quarter < 4 ? plan.iterations * quarter / 4 : plan.iterations - 1;
+        const std::int64_t step = plan.host_step(at).lr_iteration;
+        values.push_back(short_text(rate.at(step)) + " at " + std::to_string(step));
     }
-    const schedule::HostStep last = plan.host_step(plan.iterations - 1);
-    topics.push_back(
-        {"Rates", values + ", " + short_text(rate.at(last.lr_iteration)) + " at " + std::to_string(last.lr_iteration)});
+    topics.push_back({"Rates", joined(values)});
     return topics;
 }
 

@@ -15,6 +15,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/parse.h"
 #include "tasks/bert/bert.h"
@@ -94,12 +95,9 @@ Violation pretraining_sizes_given(const Resolution& run) {
     std::vector<const char*> needed = {"micro_batch_size",  "vocab_size",          "hidden_size",
                                        "num_hidden_layers", "num_attention_heads", "intermediate_size"};
     if (trains(run)) needed.push_back("num_train_steps");
-    std::string missing;
-    for (const char* key : needed) {
-        if (run.values.is_set(key)) continue;
-        missing += (missing.empty() ? "" : ", ") + std::string(run.values.option(key).flag);
-    }
-    if (missing.empty()) return {};
+    std::erase_if(needed, [&](const char* key) { return run.values.is_set(key); });
+    if (needed.empty()) return {};
+    const std::string missing = joined(needed, ", ", [&](const char* key) { return run.values.option(key).flag; });
     return "not given: " + missing + "; a configuration gives them (--config pretrain_base_128_phase1)";
 }
 
