@@ -67,54 +67,19 @@ constexpr ElementType kElementTypes[] = {
 };
 constexpr std::string_view kTorch = "torch.";
 /// Bytes without a type, which the call that makes the tensor gives.
-constexpr std::string_view kUntyped[] = {"torch.UntypedStorage", "torch.storage.UntypedStorage"};
-
-struct GlobalRow {
-    std::string_view name;
-    PickleGlobal what;
-};
-constexpr GlobalRow kGlobals[] = {
-    {"torch._utils._rebuild_tensor", PickleGlobal::named},
-    {"torch._utils._rebuild_tensor_v2", PickleGlobal::named},
-    {"torch._utils._rebuild_tensor_v3", PickleGlobal::named},
-    {"torch._utils._rebuild_parameter", PickleGlobal::named},
-    {"torch._utils._rebuild_parameter_with_state", PickleGlobal::named},
-    {"torch._tensor._rebuild_from_type_v2", PickleGlobal::named},
-    {"torch.nn.parameter.Parameter", PickleGlobal::named},
-    {"torch.nn.parameter.Buffer", PickleGlobal::named},
-    {"torch.Tensor", PickleGlobal::named},
-    {"torch.UntypedStorage", PickleGlobal::named},
-    {"torch.storage.UntypedStorage", PickleGlobal::named},
-    {"torch.Size", PickleGlobal::tuple},
-    {"collections.OrderedDict", PickleGlobal::dict},
-    {"collections.defaultdict", PickleGlobal::dict},
-    {"builtins.dict", PickleGlobal::dict},
-    {"__builtin__.dict", PickleGlobal::dict},
-    // Values that training programs keep beside the weights.
-    {"argparse.Namespace", PickleGlobal::opaque},
-    {"builtins.set", PickleGlobal::opaque},
-    {"__builtin__.set", PickleGlobal::opaque},
-    {"builtins.list", PickleGlobal::opaque},
-    {"builtins.int", PickleGlobal::opaque},
-    {"builtins.float", PickleGlobal::opaque},
-    {"builtins.complex", PickleGlobal::opaque},
-    {"builtins.bytearray", PickleGlobal::opaque},
-    {"collections.Counter", PickleGlobal::opaque},
-    {"_codecs.encode", PickleGlobal::opaque},
-    {"numpy.core.multiarray.scalar", PickleGlobal::opaque},
-    {"numpy._core.multiarray.scalar", PickleGlobal::opaque},
-    {"numpy.core.multiarray._reconstruct", PickleGlobal::opaque},
-    {"numpy._core.multiarray._reconstruct", PickleGlobal::opaque},
-    {"numpy.core.numeric._frombuffer", PickleGlobal::opaque},
-    {"numpy._core.numeric._frombuffer", PickleGlobal::opaque},
-    {"numpy.ndarray", PickleGlobal::opaque},
-    {"numpy.dtype", PickleGlobal::opaque},
-    {"pathlib.Path", PickleGlobal::opaque},
-    {"pathlib.PosixPath", PickleGlobal::opaque},
-    {"pathlib.WindowsPath", PickleGlobal::opaque},
-    {"datetime.datetime", PickleGlobal::opaque},
-    {"torch.device", PickleGlobal::opaque},
-};
+constexpr std::string_view kUntyped = "torch.UntypedStorage torch.storage.UntypedStorage";
+constexpr std::string_view kNamed =
+    "torch._utils._rebuild_tensor torch._utils._rebuild_tensor_v2 torch._utils._rebuild_tensor_v3 "
+    "torch._utils._rebuild_parameter torch._utils._rebuild_parameter_with_state torch._tensor._rebuild_from_type_v2 "
+    "torch.nn.parameter.Parameter torch.nn.parameter.Buffer torch.Tensor";
+constexpr std::string_view kDicts = "collections.OrderedDict collections.defaultdict builtins.dict __builtin__.dict";
+/// Values that training programs keep beside the weights.
+constexpr std::string_view kOpaque =
+    "argparse.Namespace builtins.set __builtin__.set builtins.list builtins.int builtins.float builtins.complex "
+    "builtins.bytearray collections.Counter _codecs.encode numpy.core.multiarray.scalar "
+    "numpy._core.multiarray.scalar numpy.core.multiarray._reconstruct numpy._core.multiarray._reconstruct "
+    "numpy.core.numeric._frombuffer numpy._core.numeric._frombuffer numpy.ndarray numpy.dtype pathlib.Path "
+    "pathlib.PosixPath pathlib.WindowsPath datetime.datetime torch.device";
 
 const ElementType* element_type(std::string_view name) {
     if (!name.starts_with(kTorch)) return nullptr;
@@ -125,7 +90,7 @@ const ElementType* element_type(std::string_view name) {
 }
 
 bool is_untyped(std::string_view storage_class) {
-    return std::ranges::find(kUntyped, storage_class) != std::end(kUntyped);
+    return has_word(kUntyped, storage_class);
 }
 
 /// Keys of storages are numbers as texts. A long one is refused, because every tensor keeps its own: Error(data).
@@ -354,9 +319,10 @@ std::optional<std::size_t> chosen(const std::vector<std::string>& paths, const s
 
 /// The globals of Python that files of weights name.
 PickleGlobal known_torch_global(std::string_view name) {
-    if (element_type(name) != nullptr) return PickleGlobal::named;
-    const auto* row = std::ranges::find(kGlobals, name, &GlobalRow::name);
-    return row == std::end(kGlobals) ? PickleGlobal::refused : row->what;
+    if (element_type(name) != nullptr || is_untyped(name) || has_word(kNamed, name)) return PickleGlobal::named;
+    if (name == "torch.Size") return PickleGlobal::tuple;
+    if (has_word(kDicts, name)) return PickleGlobal::dict;
+    return has_word(kOpaque, name) ? PickleGlobal::opaque : PickleGlobal::refused;
 }
 
 /// The dictionary of tensors named `part`, or the one that foreign.h describes. `others` gets the paths of the others.
