@@ -1,13 +1,13 @@
-// The measuring programs share this: options and errors, processor time, medians.
+// The measuring programs share this: options and errors, processor time.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
 
 namespace cnntrain {
 
@@ -25,11 +25,6 @@ template <typename Run> int run_tool(CLI::App& app, int argc, char** argv, Run r
 /// Processor time of all threads, which other programs on the machine change little.
 inline double processor_seconds() {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
-
-inline double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    return values[values.size() / 2];
 }
 
 }  // namespace cnntrain

@@ -33,6 +33,8 @@ public:
     std::string_view text(std::size_t row, std::string_view column) const;
     /// kUnknown where there is no number.
     double number(std::size_t row, std::string_view column) const;
+    /// The finite numbers of a column.
+    std::vector<double> numbers(std::string_view column) const;
 
 private:
     std::ptrdiff_t place(std::string_view column) const;

@@ -16,6 +16,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/sets.h"
 #include "data/images/image_file.h"
@@ -284,10 +285,7 @@ std::int64_t median_side(const std::vector<ListedPhoto>& photos) {
     for (const ListedPhoto& photo : photos) {
         if (photo.shorter_side > 0) sides.push_back(photo.shorter_side);
     }
-    if (sides.empty()) return 0;
-    const auto middle = sides.begin() + std::ssize(sides) / 2;
-    std::ranges::nth_element(sides, middle);
-    return *middle;
+    return sides.empty() ? 0 : median(std::move(sides));
 }
 
 PhotoSet find_photos(const InputSettings& settings) {

@@ -12,6 +12,7 @@
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
@@ -90,12 +91,6 @@ ProfiledTimes read_times(const FileSystem& files, const std::string& path, const
 }
 
 namespace {
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// Medians over the updates, because other programs on the machine may disturb some of them.
 FunctionTimes usual(const std::vector<FunctionTimes>& updates) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
 #include "parallel/comm/reduction.h"
 
 namespace cnntrain::comm {
@@ -19,12 +20,6 @@ constexpr std::int64_t kSmallestBucket = 64;
 constexpr std::int64_t kFactor = 4;  // ratio of consecutive sizes
 constexpr int kCallsTogether = 10;   // calls between two clock readings that all ranks agree on
 constexpr std::size_t kMostCalls = 2000;
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// Ranks by node, and by their order within the node.
 class NodeTable {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/run/profile.h"
 
@@ -158,12 +159,6 @@ Finding paging(const Profile& profile) {
         formatted("Limited by too little memory: %.0f pages are read from disk in each second: try a smaller "
                   "--micro-batch-size, or end other programs",
                   profile.page_loads_per_second)};
-}
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + std::ssize(values) / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 Finding slow_rank(const Profile& profile) {

@@ -2,7 +2,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <utility>
 
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/findings.h"
 #include "insight/report/percent.h"
@@ -100,26 +103,14 @@ namespace {
 constexpr double kMicrobenchmark = 0.5;  // seconds in updates below which shares say little
 
 double sum(const Table& table, std::string_view column) {
-    double result = 0;
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-        const double value = table.number(row, column);
-        if (std::isfinite(value)) result += value;
-    }
-    return result;
+    const std::vector<double> numbers = table.numbers(column);
+    return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
 
 /// The rate of the last log lines, without the first ones of the process.
 double recent_rate(const RunRecord& run) {
-    const std::string column = rate_column(run);
-    std::vector<double> rates;
-    for (std::size_t row = 0; row < run.training.rows(); ++row) {
-        const double rate = run.training.number(row, column);
-        if (std::isfinite(rate)) rates.push_back(rate);
-    }
-    if (rates.empty()) return kUnknown;
-    const auto middle = rates.begin() + std::ssize(rates) / 2;
-    std::ranges::nth_element(rates, middle);
-    return *middle;
+    std::vector<double> rates = run.training.numbers(rate_column(run));
+    return rates.empty() ? kUnknown : median(std::move(rates));
 }
 
 std::string unit_of(const RunRecord& run) {

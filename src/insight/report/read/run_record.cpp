@@ -631,4 +631,13 @@ double Table::number(std::size_t row, std::string_view column) const {
     return as_number<double>(text(row, column)).value_or(kUnknown);
 }
 
+std::vector<double> Table::numbers(std::string_view column) const {
+    std::vector<double> numbers;
+    for (std::size_t row = 0; row < rows(); ++row) {
+        const double value = number(row, column);
+        if (std::isfinite(value)) numbers.push_back(value);
+    }
+    return numbers;
+}
+
 }  // namespace cnntrain::report
