@@ -93,11 +93,9 @@ void print_kinds() {
     constexpr std::size_t kColumn = 12;
     std::cout << "usage: cnntrain dataset <kind> [options]\n\n";
     for (const DatasetKind& kind : kKinds) {
-        std::string line = "  " + std::string(kind.name);
-        line.resize(std::max(line.size() + 2, kColumn), ' ');
-        line += kind.help;
-        if (!kind.script.empty()) line += " (also " + std::string(kind.script) + ")";
-        std::cout << line << '\n';
+        std::cout << padded("  " + std::string(kind.name), kColumn, 2) << kind.help;
+        if (!kind.script.empty()) std::cout << " (also " << kind.script << ")";
+        std::cout << '\n';
     }
     std::cout << "\ncnntrain dataset <kind> --help lists the options.\n";
 }

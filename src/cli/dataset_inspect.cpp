@@ -61,9 +61,7 @@ std::string list_text(const Labels& labels, std::size_t begin, std::size_t end) 
 }
 
 void print_inspected(std::string_view title, const std::string& text) {
-    std::string line = "  " + std::string(title);
-    line.resize(std::max<std::size_t>(line.size() + 1, 17), ' ');
-    std::cout << line << text << '\n';
+    std::cout << padded("  " + std::string(title), 17) << text << '\n';
 }
 
 void print_table(const TextRows& rows) {
@@ -243,9 +241,7 @@ void print_finding(const data::Finding& finding) {
 }
 
 void print_verified(std::string_view title, const std::string& text) {
-    std::string line = "  " + std::string(title);
-    line.resize(std::max<std::size_t>(line.size() + 1, 20), ' ');
-    std::cout << line << text << '\n';
+    std::cout << padded("  " + std::string(title), 20) << text << '\n';
 }
 
 void print_result(const data::VerifyResult& result, double seconds) {

@@ -20,9 +20,7 @@ std::string usage() {
 /// A name with its description in a column.
 std::string command_row(std::string_view name, std::string_view text) {
     constexpr std::size_t kColumn = 17;
-    std::string line = "  " + std::string(name);
-    line.resize(std::max(line.size() + 1, kColumn), ' ');
-    return line + std::string(text) + "\n";
+    return padded("  " + std::string(name), kColumn) + std::string(text) + "\n";
 }
 
 std::string list_of_commands() {

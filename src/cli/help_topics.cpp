@@ -78,9 +78,8 @@ Events of --log-format json. Each object has "event", the name here, and "time",
 
 constexpr std::size_t kColumn = 23;
 
-std::string topic_row(std::string head, std::string_view what) {
-    head.resize(std::max(head.size() + 1, kColumn), ' ');
-    return head + std::string(what) + "\n";
+std::string topic_row(const std::string& head, std::string_view what) {
+    return padded(head, kColumn) + std::string(what) + "\n";
 }
 
 std::string event_rows(const metrics::JsonEvent& event) {
@@ -617,9 +616,7 @@ std::string_view meaning(ErrorKind kind) {
 }
 
 std::string exit_code_row(int code, std::string_view text) {
-    std::string row = "  " + std::to_string(code);
-    row.resize(7, ' ');
-    return row + std::string(text) + "\n";
+    return padded("  " + std::to_string(code), 7) + std::string(text) + "\n";
 }
 
 std::string exit_codes() {

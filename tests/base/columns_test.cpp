@@ -7,6 +7,12 @@ namespace {
 
 const TextRows kRows = {{"name", "count", "note"}, {"a", "12345678", ""}};
 
+TEST(Padded, HasBlanksUpToAColumn) {
+    EXPECT_EQ(padded("ab", 4), "ab  ");
+    EXPECT_EQ(padded("abcd", 4), "abcd ");
+    EXPECT_EQ(padded("abcd", 4, 0), "abcd");
+}
+
 TEST(Columns, AreAsWideAsTheyMustBe) {
     EXPECT_EQ(in_columns(kRows), "name     count  note\n   a  12345678\n");
     EXPECT_EQ(in_columns(kRows, 1), "name     count  note\na     12345678\n");

@@ -45,6 +45,12 @@ inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
     return text;
 }
 
+/// The text with blanks after it up to a column, at least `least` of them.
+inline std::string padded(std::string text, std::size_t column, std::size_t least = 1) {
+    text.resize(std::max(text.size() + least, column), ' ');
+    return text;
+}
+
 /// Every line of the text further to the right.
 inline std::string indented(const std::string& text, std::size_t blanks) {
     std::string result;

@@ -69,7 +69,7 @@ Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_ba
 }
 
 /// Pads to `width` columns; an idle stage gets a dot in the middle.
-std::string padded(const std::string& cell, std::size_t width) {
+std::string padded_cell(const std::string& cell, std::size_t width) {
     const std::size_t length = cell.empty() ? 1 : cell.size();
     return (cell.empty() ? "·" : cell) + std::string(width - length, ' ');
 }
@@ -86,12 +86,12 @@ std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_ba
     const Columns columns = columns_within(pipeline, micro_batches, width > name_width ? width - name_width : 0);
     std::string text;
     for (std::size_t row = 0; row < rows; ++row) {
-        std::string line = padded(row_name(row), name_width);
+        std::string line = padded_cell(row_name(row), name_width);
         for (const Column& column : columns.first)
-            line += " " + padded(column.cells[row], column.width);
+            line += " " + padded_cell(column.cells[row], column.width);
         if (!columns.all) line += " " + std::string(kCut);
         for (const Column& column : columns.last)
-            line += " " + padded(column.cells[row], column.width);
+            line += " " + padded_cell(column.cells[row], column.width);
         line.erase(line.find_last_not_of(' ') + 1);
         text += line + "\n";
     }
@@ -282,8 +282,7 @@ std::string PlanReport::arguments_for(const Prediction& plan) const {
 
 std::string topic(const std::string& name, const std::string& text) {
     constexpr std::size_t kColumn = 15;
-    const std::string shown = name.empty() ? "" : name + ":";
-    return shown + std::string(kColumn - std::min(kColumn, shown.size()), ' ') + text + "\n";
+    return padded(name.empty() ? "" : name + ":", kColumn, 0) + text + "\n";
 }
 
 std::string percent(double share) {

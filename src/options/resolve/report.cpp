@@ -144,11 +144,8 @@ std::string print_config_text(const ParseResult& result) {
         if (group != entry.option->group)
             text += (group.empty() ? "" : "\n") + std::string(entry.option->group) + ":\n";
         group = entry.option->group;
-        std::string line = "  " + key(*entry.option);
-        line.resize(std::max(line.size() + 1, kKeyColumn), ' ');
-        line += to_string(entry.value);
-        line.resize(std::max(line.size() + 2, kValueColumn), ' ');
-        text += line + source_text(result, entry.source) + "\n";
+        const std::string line = padded("  " + key(*entry.option), kKeyColumn) + to_string(entry.value);
+        text += padded(line, kValueColumn, 2) + source_text(result, entry.source) + "\n";
     }
     return text;
 }

@@ -195,8 +195,7 @@ std::string wrapped(const std::string& text, std::size_t column, std::size_t ind
 std::string entry(const HelpRow& row, const std::string& text) {
     std::string line = "  " + head(row);
     if (line.size() + 2 > kColumn) line += "\n" + std::string(kColumn, ' ');
-    line.resize(std::max(line.size(), kColumn), ' ');
-    return line + wrapped(text, kColumn, kColumn);
+    return padded(line, kColumn, 0) + wrapped(text, kColumn, kColumn);
 }
 
 std::string usage(const HelpPage& page) {
