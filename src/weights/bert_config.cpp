@@ -292,45 +292,31 @@ class BertForPreTrainingWithoutTransform(BertForPreTraining):
 
 namespace {
 
-constexpr bool kTransposed = true;
-
 constexpr Variable kVariables[] = {
     {kTable, kTheirTable, "VH"},
     {"bert/embeddings/position_embeddings", "bert.embeddings.position_embeddings.weight", "PH"},
     {"bert/embeddings/token_type_embeddings", "bert.embeddings.token_type_embeddings.weight", "TH"},
     {"bert/embeddings/LayerNorm/gamma", "bert.embeddings.LayerNorm.weight", "H"},
     {"bert/embeddings/LayerNorm/beta", "bert.embeddings.LayerNorm.bias", "H"},
-    {"bert/encoder/layer_#/attention/self/query/kernel", "bert.encoder.layer.#.attention.self.query.weight", "HH",
-     Part::encoder, kTransposed},
-    {"bert/encoder/layer_#/attention/self/key/kernel", "bert.encoder.layer.#.attention.self.key.weight", "HH",
-     Part::encoder, kTransposed},
-    {"bert/encoder/layer_#/attention/self/value/kernel", "bert.encoder.layer.#.attention.self.value.weight", "HH",
-     Part::encoder, kTransposed},
-    {"bert/encoder/layer_#/attention/self/query/bias", "bert.encoder.layer.#.attention.self.query.bias", "H",
-     Part::qkv_bias},
-    {"", "bert.encoder.layer.#.attention.self.key.bias", "H", Part::key_bias},
-    {"bert/encoder/layer_#/attention/self/value/bias", "bert.encoder.layer.#.attention.self.value.bias", "H",
-     Part::qkv_bias},
-    {"bert/encoder/layer_#/attention/projection/dense/kernel", "bert.encoder.layer.#.attention.output.dense.weight",
-     "HH", Part::encoder, kTransposed},
-    {"bert/encoder/layer_#/attention/projection/dense/bias", "bert.encoder.layer.#.attention.output.dense.bias", "H",
-     Part::projection_bias},
-    {"bert/encoder/layer_#/attention/projection/LayerNorm/gamma",
-     "bert.encoder.layer.#.attention.output.LayerNorm.weight", "H"},
-    {"bert/encoder/layer_#/attention/projection/LayerNorm/beta", "bert.encoder.layer.#.attention.output.LayerNorm.bias",
-     "H"},
-    {"bert/encoder/layer_#/intermediate/dense/kernel", "bert.encoder.layer.#.intermediate.dense.weight", "HI",
-     Part::encoder, kTransposed},
-    {"bert/encoder/layer_#/intermediate/dense/bias", "bert.encoder.layer.#.intermediate.dense.bias", "I"},
-    {"bert/encoder/layer_#/output/dense/kernel", "bert.encoder.layer.#.output.dense.weight", "IH", Part::encoder,
-     kTransposed},
-    {"bert/encoder/layer_#/output/dense/bias", "bert.encoder.layer.#.output.dense.bias", "H"},
-    {"bert/encoder/layer_#/output/LayerNorm/gamma", "bert.encoder.layer.#.output.LayerNorm.weight", "H"},
-    {"bert/encoder/layer_#/output/LayerNorm/beta", "bert.encoder.layer.#.output.LayerNorm.bias", "H"},
-    {"bert/pooler/dense/kernel", "bert.pooler.dense.weight", "HH", Part::pooler, kTransposed},
+    {"#attention/self/query/kernel", "#attention.self.query.weight", "HH"},
+    {"#attention/self/key/kernel", "#attention.self.key.weight", "HH"},
+    {"#attention/self/value/kernel", "#attention.self.value.weight", "HH"},
+    {"#attention/self/query/bias", "#attention.self.query.bias", "H", Part::qkv_bias},
+    {"", "#attention.self.key.bias", "H", Part::key_bias},
+    {"#attention/self/value/bias", "#attention.self.value.bias", "H", Part::qkv_bias},
+    {"#attention/projection/dense/kernel", "#attention.output.dense.weight", "HH"},
+    {"#attention/projection/dense/bias", "#attention.output.dense.bias", "H", Part::projection_bias},
+    {"#attention/projection/LayerNorm/gamma", "#attention.output.LayerNorm.weight", "H"},
+    {"#attention/projection/LayerNorm/beta", "#attention.output.LayerNorm.bias", "H"},
+    {"#intermediate/dense/kernel", "#intermediate.dense.weight", "HI"},
+    {"#intermediate/dense/bias", "#intermediate.dense.bias", "I"},
+    {"#output/dense/kernel", "#output.dense.weight", "IH"},
+    {"#output/dense/bias", "#output.dense.bias", "H"},
+    {"#output/LayerNorm/gamma", "#output.LayerNorm.weight", "H"},
+    {"#output/LayerNorm/beta", "#output.LayerNorm.bias", "H"},
+    {"bert/pooler/dense/kernel", "bert.pooler.dense.weight", "HH", Part::pooler},
     {"bert/pooler/dense/bias", "bert.pooler.dense.bias", "H", Part::pooler},
-    {"cls/predictions/transform/dense/kernel", "cls.predictions.transform.dense.weight", "HH", Part::transform,
-     kTransposed},
+    {"cls/predictions/transform/dense/kernel", "cls.predictions.transform.dense.weight", "HH", Part::transform},
     {"cls/predictions/transform/dense/bias", "cls.predictions.transform.dense.bias", "H", Part::transform},
     {"cls/predictions/transform/LayerNorm/gamma", "cls.predictions.transform.LayerNorm.weight", "H", Part::transform},
     {"cls/predictions/transform/LayerNorm/beta", "cls.predictions.transform.LayerNorm.bias", "H", Part::transform},
@@ -374,11 +360,14 @@ std::string of_layer(std::string_view pattern, std::int64_t layer) {
 }
 
 std::vector<NamedVariable> named_variables(std::int64_t layers) {
+    const auto named = [](std::string_view name, std::string_view before, std::int64_t layer, char end) {
+        if (!name.starts_with('#')) return std::string(name);
+        return std::string(before) + std::to_string(layer) + end + std::string(name.substr(1));
+    };
     std::vector<NamedVariable> all;
     for (const Variable& row : kVariables) {
-        const std::int64_t count = row.theirs.find('#') == std::string_view::npos ? 1 : layers;
-        for (std::int64_t layer = 0; layer < count; ++layer)
-            all.push_back({of_layer(row.ours, layer), of_layer(row.theirs, layer), &row});
+        for (std::int64_t layer = 0; layer < (row.theirs.starts_with('#') ? layers : 1); ++layer)
+            all.push_back({named(row.ours, kOurLayers, layer, '/'), named(row.theirs, kTheirLayers, layer, '.'), &row});
     }
     return all;
 }

@@ -28,14 +28,15 @@ enum class Part : std::uint8_t {
 inline constexpr std::size_t kParts = 10;
 using PartSet = std::array<bool, kParts>;
 
-/// `axes` has a letter for each axis in our order: V vocabulary, P positions, T segments, H hidden size, 3 three times
-/// H, I intermediate size, C classes, 2 two.
+/// '#' stands for the beginning of a layer's names. `axes` has a letter for each axis in our order: V vocabulary, P
+/// positions, T segments, H hidden size, 3 three times H, I intermediate size, C classes, 2 two.
 struct Variable {
-    std::string_view ours;  // '#' stands for the layer's number; empty: in their layout only
+    std::string_view ours;  // empty: in their layout only
     std::string_view theirs;
     std::string_view axes;
     Part part = Part::encoder;
-    bool transposed = false;  // in their layout, the axes are reversed
+
+    bool transposed() const { return ours.ends_with("kernel"); }  // in their layout, the axes are reversed
 };
 
 inline constexpr std::string_view kTable = "bert/embeddings/word_embeddings";

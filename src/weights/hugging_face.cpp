@@ -234,7 +234,7 @@ private:
         for (const NamedVariable& variable : variables_) {
             if (!has(parts_, variable.row->part)) continue;
             check.compare(variable.theirs, theirs_.at(variable.theirs).desc(), variable.row->axes,
-                          variable.row->transposed);
+                          variable.row->transposed());
         }
         const auto second_name = [&](std::string_view name, std::string_view axes) {
             const auto found = theirs_.find(std::string(name));
@@ -284,24 +284,12 @@ private:
 
     bool network_has(Part part) const {
         const BertVariables& network = settings_.variables;
-        switch (part) {
-            case Part::key_bias:
-                return false;
-            case Part::qkv_bias:
-                return network.qkv_bias || !zeros(part);
-            case Part::projection_bias:
-                return network.projection_bias || !zeros(part);
-            case Part::prediction_bias:
-                return network.prediction_bias || !zeros(part);
-            case Part::encoder:
-            case Part::pooler:
-            case Part::transform:
-            case Part::sentences:
-            case Part::classifier:
-            case Part::answers:
-                break;
-        }
-        return true;
+        if (part == Part::key_bias) return false;
+        const std::map<Part, bool> optional = {{Part::qkv_bias, network.qkv_bias},
+                                               {Part::projection_bias, network.projection_bias},
+                                               {Part::prediction_bias, network.prediction_bias}};
+        const auto found = optional.find(part);
+        return found == optional.end() || found->second || !zeros(part);
     }
 
     /// The first call of a part decides: later ones come when its variables are already taken.
@@ -324,7 +312,7 @@ private:
         if (!has(parts_, row.part)) return;
         if (!keeps(row.part)) return drop(variable.theirs);
         HostTensor tensor = take(theirs_, variable.theirs);
-        ours().emplace(variable.ours, row.transposed ? transposed(tensor) : std::move(tensor));
+        ours().emplace(variable.ours, row.transposed() ? transposed(tensor) : std::move(tensor));
     }
 
     void drop(const std::string& name) {
@@ -484,7 +472,7 @@ private:
             theirs().emplace(variable.theirs, HostTensor({type, {axes_.length(row.axes.front())}}));
         } else if (has(parts_, row.part)) {
             HostTensor tensor = take(ours_, variable.ours);
-            theirs().emplace(variable.theirs, row.transposed ? transposed(tensor) : std::move(tensor));
+            theirs().emplace(variable.theirs, row.transposed() ? transposed(tensor) : std::move(tensor));
         }
     }
 
