@@ -84,8 +84,8 @@ void report_variables(const std::vector<Found>& points, weights::Edited edited) 
 
 }  // namespace
 
-const CommandFlags& analyse_flags() {
-    static const CommandFlags table = {
+CommandFlags analyse_flags() {
+    return {
         {{"--restore-path", "", "needed: folder of the run, one checkpoint, or a file of PyTorch, Keras or TensorFlow"},
          toggle("--list", "print the names, element types and shapes of the variables of each checkpoint"),
          toggle("--find-nans", "print the variables with NaNs in each checkpoint, and their positions"),
@@ -100,7 +100,6 @@ const CommandFlags& analyse_flags() {
         "Lists what is in a file of weights:\n"
         "  cnntrain analyse --restore-path resnet18.pth --list\n"
         "Exit code 0 whether there are NaNs or not.\n"};
-    return table;
 }
 
 int analyse_command(const Invocation& invocation) {
@@ -161,22 +160,20 @@ std::vector<NamedPath> read_files(const std::vector<std::string>& checkpoints) {
 
 }  // namespace
 
-const CommandFlags& average_flags() {
-    static const CommandFlags table = {
-        {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
-         {"--filename", "", "needed: file for the average; .safetensors is added"},
-         {"--mode", "", "needed: mean or exponential"},
-         {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
-         {"-N", "", "use the last N checkpoints only; without it, all"},
-         toggle("--overwrite", "replace a file that this command did not write"),
-         kCheckpointDtypeFlag,
-         {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
-         kTrustRow},
-        "\n"
-        "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
-        "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
-        "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"};
-    return table;
+CommandFlags average_flags() {
+    return {{{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
+             {"--filename", "", "needed: file for the average; .safetensors is added"},
+             {"--mode", "", "needed: mean or exponential"},
+             {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
+             {"-N", "", "use the last N checkpoints only; without it, all"},
+             toggle("--overwrite", "replace a file that this command did not write"),
+             kCheckpointDtypeFlag,
+             {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
+             kTrustRow},
+            "\n"
+            "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
+            "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
+            "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"};
 }
 
 int average_command(const Invocation& invocation) {

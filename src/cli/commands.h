@@ -63,22 +63,22 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
 
 // The flags of these commands.
-const CommandFlags& average_flags();
-const CommandFlags& analyse_flags();
-const CommandFlags& convert_flags();
-const CommandFlags& demo_flags();
-const CommandFlags& plan_flags();
-const CommandFlags& profile_flags();
-const CommandFlags& quantise_flags();
-const CommandFlags& report_flags();
-const CommandFlags& weights_flags();
-const CommandFlags& resnet_main_flags();
-const CommandFlags& resnet_eval_flags();
-const CommandFlags& dataset_bert_flags();
-const CommandFlags& dataset_imagenet_flags();
-const CommandFlags& dataset_inspect_flags();
-const CommandFlags& dataset_suspects_flags();
-const CommandFlags& dataset_verify_flags();
+CommandFlags average_flags();
+CommandFlags analyse_flags();
+CommandFlags convert_flags();
+CommandFlags demo_flags();
+CommandFlags plan_flags();
+CommandFlags profile_flags();
+CommandFlags quantise_flags();
+CommandFlags report_flags();
+CommandFlags weights_flags();
+CommandFlags resnet_main_flags();
+CommandFlags resnet_eval_flags();
+CommandFlags dataset_bert_flags();
+CommandFlags dataset_imagenet_flags();
+CommandFlags dataset_inspect_flags();
+CommandFlags dataset_suspects_flags();
+CommandFlags dataset_verify_flags();
 options::HelpPage benchmark_page(const std::string& called);
 
 /// A kind of `cnntrain dataset`.
@@ -86,7 +86,7 @@ struct DatasetKind {
     std::string_view name;
     std::string_view script;  // original script for the same job; empty if there is none
     std::string_view help;
-    const CommandFlags& (*flags)();
+    CommandFlags (*flags)();
     int (*run)(const std::string& called, const std::vector<std::string>& arguments);
 };
 std::span<const DatasetKind> dataset_kinds();

@@ -391,31 +391,27 @@ bool copies_weights(const Flags& flags, const std::string& source, const std::st
 
 }  // namespace
 
-const CommandFlags& convert_flags() {
-    static const CommandFlags table = [] {
-        const std::vector<Flag> of_files = {
-            {"--from", "",
-             "instead of RUN: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its "
-             "content), or BERT of transformers (detected by the tensors' names)"},
-            kCheckpointDtypeFlag,
-            rare({"--part", "",
-                  "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without "
-                  "it, state_dict, model or the only one"}),
-            rare({"--vocab-size", "0",
-                  "from transformers: number of rows of the word embedding to keep, from the first; 0: all"}),
-            rare(toggle("--joined-qkv",
-                        "from transformers: one variable for queries, keys and values (no --use-qkv-split)")),
-            rare({"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"}),
-            rare({"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"}),
-            {"--vocab-file", "",
-             "to transformers: vocabulary to write as vocab.txt; without it, the --vocab-file of the run"},
-            toggle("--overwrite", "replace files that are there"),
-            rare(toggle(kTrustFlag,
-                        "accept a checkpoint whose checksum does not match because another tool edited it"))};
-        std::vector<Flag> rows = run_flags();
-        rows.insert(rows.end(), of_files.begin(), of_files.end());
-        return CommandFlags{rows, std::string(kMore)};
-    }();
+CommandFlags convert_flags() {
+    CommandFlags table{run_flags(), std::string(kMore)};
+    table.flags.insert(
+        table.flags.end(),
+        {{"--from", "",
+          "instead of RUN: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its "
+          "content), or BERT of transformers (detected by the tensors' names)"},
+         kCheckpointDtypeFlag,
+         rare({"--part", "",
+               "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without "
+               "it, state_dict, model or the only one"}),
+         rare({"--vocab-size", "0",
+               "from transformers: number of rows of the word embedding to keep, from the first; 0: all"}),
+         rare(toggle("--joined-qkv",
+                     "from transformers: one variable for queries, keys and values (no --use-qkv-split)")),
+         rare({"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"}),
+         rare({"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"}),
+         {"--vocab-file", "",
+          "to transformers: vocabulary to write as vocab.txt; without it, the --vocab-file of the run"},
+         toggle("--overwrite", "replace files that are there"),
+         rare(toggle(kTrustFlag, "accept a checkpoint whose checksum does not match because another tool edited it"))});
     return table;
 }
 

@@ -22,15 +22,13 @@
 namespace cnntrain::cli {
 namespace {
 
-const CommandFlags& dataset_cifar_flags() {
-    static const CommandFlags table = {
-        {{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
-         {"--train", "10000", "training images"},
-         {"--test", "2000", "test images"},
-         {"--classes", "10", "classes, 2 to 10"},
-         {"--seed", "0", "of the images"},
-         toggle("--overwrite", "replace files that this command did not write, or that were changed")}};
-    return table;
+CommandFlags dataset_cifar_flags() {
+    return {{{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
+             {"--train", "10000", "training images"},
+             {"--test", "2000", "test images"},
+             {"--classes", "10", "classes, 2 to 10"},
+             {"--seed", "0", "of the images"},
+             toggle("--overwrite", "replace files that this command did not write, or that were changed")}};
 }
 
 int dataset_cifar(const std::string& called, const std::vector<std::string>& arguments) {
@@ -49,14 +47,12 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
     return 0;
 }
 
-const CommandFlags& dataset_photos_flags() {
-    static const CommandFlags table = {
-        {{"--output-dir", "", "folder to write train/<class>/ and validation/<class>/ into"},
-         {"--train", "1200", "training photos"},
-         {"--validation", "240", "validation photos"},
-         {"--seed", "0", "of the photos"},
-         toggle("--overwrite", "replace photos that were generated with other options")}};
-    return table;
+CommandFlags dataset_photos_flags() {
+    return {{{"--output-dir", "", "folder to write train/<class>/ and validation/<class>/ into"},
+             {"--train", "1200", "training photos"},
+             {"--validation", "240", "validation photos"},
+             {"--seed", "0", "of the photos"},
+             toggle("--overwrite", "replace photos that were generated with other options")}};
 }
 
 int dataset_photos(const std::string& called, const std::vector<std::string>& arguments) {
@@ -190,8 +186,8 @@ void print_imagenet_summary(const data::ImagenetWriterResult& result, const std:
 
 }  // namespace
 
-const CommandFlags& dataset_imagenet_flags() {
-    static const CommandFlags table = {{
+CommandFlags dataset_imagenet_flags() {
+    return {{
         {"--raw-data-dir", "",
          "images: in its folders train and validation (or val); without these, all images are for training"},
         {"--validation-dir", "", "images of the validation split, if they are elsewhere"},
@@ -211,7 +207,6 @@ const CommandFlags& dataset_imagenet_flags() {
         {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
         toggle("--overwrite", "remove the files of another conversion from the output folder, replace changed ones"),
     }};
-    return table;
 }
 
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
@@ -321,8 +316,8 @@ void print_bert_summary(const data::PretrainingWriterSettings& settings, const d
 
 }  // namespace
 
-const CommandFlags& dataset_bert_flags() {
-    static const CommandFlags table = {{
+CommandFlags dataset_bert_flags() {
+    return {{
         {"--input-file", "",
          "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
         {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
@@ -344,7 +339,6 @@ const CommandFlags& dataset_bert_flags() {
         {"--threads", "0", "0: one per core"},
         toggle("--overwrite", "replace output files of another conversion, and changed ones"),
     }};
-    return table;
 }
 
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {

@@ -194,13 +194,12 @@ void print_json(const std::vector<data::SetReport>& sets) {
 
 }  // namespace
 
-const CommandFlags& dataset_inspect_flags() {
-    static const CommandFlags table = {{{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
-                                        {"--records", "", "number of records to read from each file (default: all)"},
-                                        toggle("--labels", "list every label with its number of records"),
-                                        toggle("--json", "print JSON, always with all labels"),
-                                        {"--threads", "0", "files read in parallel; 0: one per core"}}};
-    return table;
+CommandFlags dataset_inspect_flags() {
+    return {{{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
+             {"--records", "", "number of records to read from each file (default: all)"},
+             toggle("--labels", "list every label with its number of records"),
+             toggle("--json", "print JSON, always with all labels"),
+             {"--threads", "0", "files read in parallel; 0: one per core"}}};
 }
 
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
@@ -267,11 +266,10 @@ void print_result(const data::VerifyResult& result, double seconds) {
 
 }  // namespace
 
-const CommandFlags& dataset_verify_flags() {
-    static const CommandFlags table = {{{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
-                                        toggle("--decode", "decode every image, too; a warning counts as an error"),
-                                        {"--threads", "0", "files read in parallel; 0: one per core"}}};
-    return table;
+CommandFlags dataset_verify_flags() {
+    return {{{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
+             toggle("--decode", "decode every image, too; a warning counts as an error"),
+             {"--threads", "0", "files read in parallel; 0: one per core"}}};
 }
 
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments) {
@@ -417,19 +415,17 @@ void print_duplicates(const run::SuspectReport& report, double least, std::int64
 
 }  // namespace
 
-const CommandFlags& dataset_suspects_flags() {
-    static const CommandFlags table = {
-        {{"RUN", "", "folder of a run, whose latest checkpoint is taken, or one of its checkpoints"},
-         {"--data-dir", "", "where the data are now; without it, where the run had them"},
-         {"--csv", "", "write the scores of all samples to this file"},
-         {"--duplicates-csv", "", "write the near-duplicates to this file"},
-         toggle("--overwrite", "replace files that are no such tables"),
-         {"--most", "50", "lines of each list; 0: all"},
-         {"--neighbours", "10", "nearest training samples whose labels are compared"},
-         {"--least-similarity", "0.999", "of near-duplicates: cosine of centred features"},
-         {"--threads", "0", "threads that compute; 0: one per core"}},
-        "\nSee cnntrain help features.\n"};
-    return table;
+CommandFlags dataset_suspects_flags() {
+    return {{{"RUN", "", "folder of a run, whose latest checkpoint is taken, or one of its checkpoints"},
+             {"--data-dir", "", "where the data are now; without it, where the run had them"},
+             {"--csv", "", "write the scores of all samples to this file"},
+             {"--duplicates-csv", "", "write the near-duplicates to this file"},
+             toggle("--overwrite", "replace files that are no such tables"),
+             {"--most", "50", "lines of each list; 0: all"},
+             {"--neighbours", "10", "nearest training samples whose labels are compared"},
+             {"--least-similarity", "0.999", "of near-duplicates: cosine of centred features"},
+             {"--threads", "0", "threads that compute; 0: one per core"}},
+            "\nSee cnntrain help features.\n"};
 }
 
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments) {

@@ -153,21 +153,19 @@ private:
 
 }  // namespace
 
-const CommandFlags& demo_flags() {
-    static const CommandFlags table = {
-        {{"FOLDER", "cnntrain-demo", "new folder for photos, run, page and model"},
-         {"--photos", "", "training photos, 8 or more; without it, 1200"},
-         {"--epochs", "8", "times that the training goes over all photos"},
-         {"--seed", "0", "of photos, first weights and order"},
-         {"--threads", "", "threads that compute; without it, one per core"},
-         toggle(kOverwrite, "begin anew in the folder of an earlier demo")},
-        "\n"
-        "Draws photos of shapes in class folders, trains a small network on them, validates it, and writes\n"
-        "a page about the run and the network as an ONNX file. It prints the line of each step, which can\n"
-        "be typed, too. A demo that was stopped or killed goes on when its line is typed again.\n"
-        "  cnntrain demo\n"
-        "  cnntrain demo /tmp/shapes --epochs 20\n"};
-    return table;
+CommandFlags demo_flags() {
+    return {{{"FOLDER", "cnntrain-demo", "new folder for photos, run, page and model"},
+             {"--photos", "", "training photos, 8 or more; without it, 1200"},
+             {"--epochs", "8", "times that the training goes over all photos"},
+             {"--seed", "0", "of photos, first weights and order"},
+             {"--threads", "", "threads that compute; without it, one per core"},
+             toggle(kOverwrite, "begin anew in the folder of an earlier demo")},
+            "\n"
+            "Draws photos of shapes in class folders, trains a small network on them, validates it, and writes\n"
+            "a page about the run and the network as an ONNX file. It prints the line of each step, which can\n"
+            "be typed, too. A demo that was stopped or killed goes on when its line is typed again.\n"
+            "  cnntrain demo\n"
+            "  cnntrain demo /tmp/shapes --epochs 20\n"};
 }
 
 int demo_command(const Invocation& invocation) {

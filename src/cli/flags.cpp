@@ -60,9 +60,8 @@ options::HelpPage help_page(const CommandFlags& table, const std::string& called
     return page;
 }
 
-Flags::Flags(const CommandFlags& table, std::string command, const std::vector<std::string>& arguments,
-             const Foreign& foreign)
-    : table_(table), command_(std::move(command)) {
+Flags::Flags(CommandFlags table, std::string command, const std::vector<std::string>& arguments, const Foreign& foreign)
+    : table_(std::move(table)), command_(std::move(command)) {
     options::LineHabits habits{.program = command_, .quotes = true, .underscores = true};
     bool helps = false;
     habits.foreign = [&](const std::string& word, bool follows) {

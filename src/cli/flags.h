@@ -57,8 +57,8 @@ public:
     using Foreign = std::function<bool(const std::string& word, bool follows)>;
 
     /// Parsing stops at --help, -h or --help-all. Throws Error(usage) for unknown flags, naming the nearest one, and
-    /// for missing values. `table` must outlive the object.
-    Flags(const CommandFlags& table, std::string command, const std::vector<std::string>& arguments,
+    /// for missing values.
+    Flags(CommandFlags table, std::string command, const std::vector<std::string>& arguments,
           const Foreign& foreign = {});
 
     /// The part of the help that is asked for, if any.
@@ -84,7 +84,7 @@ public:
 private:
     static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-    const CommandFlags& table_;
+    CommandFlags table_;
     std::string command_;
     std::map<std::string, std::string, std::less<>> values_;
     std::vector<std::string> rest_;

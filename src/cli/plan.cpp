@@ -117,33 +117,11 @@ plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::Wor
 
 // `cnntrain plan`: draws the pipeline of a training command line, or predicts its speed on several processes.
 
-const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> flags = {
-        {"--stages", "", "stages of the proposed splits (default: those of the command line, or 2)"},
-        {"--memory-limit", "", "GB: memory limit of each stage of the proposed splits"},
-        {"--profile", "", "profile.json of this line, from cnntrain profile: measured times of its operations"},
-        {"--steps", "", "number of weight updates to measure (default: 3, or 10 with --processes)"},
-        toggle("--no-measure", "estimate times from FLOPs that the profile does not have"),
-        {"--processes", "",
-         "1,2,4...1024: predict samples/s with these numbers of processes, instead of stages ('...' doubles)"},
-        {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},
-        {"--ranks-per-node", "", "processes per node (default: 1, or as started by mpirun)"},
-        {"--node-network", "", "between processes of a node (default: as fast as adding, 1us)"},
-        {"--adding-rate", "", "speed at which a process adds gradients, such as 5GB/s (default: measured here)"},
-        {"--step-spread", "",
-         "standard deviation of a process's step, such as 5%: the slowest process decides (default: measured here)"},
-        {"--input-rate", "",
-         "samples/s that the input of a process delivers, as --dataset-benchmark prints them (default: enough)"},
-        {"--images-per-second", "", "rate of one process, for example on another machine; all times are scaled to it",
-         "--samples-per-second"},
-    };
-    return flags;
-}
-
 /// True for words of the training command line: all but the options of `plan`, which must be written in full.
 bool is_of_planned_line(const std::string& word, bool) {
     const std::string flag = word.substr(0, word.find('='));
-    return std::ranges::none_of(own_flags(), [&](const Flag& own) { return own.name == flag || own.alias == flag; });
+    return std::ranges::none_of(plan_flags().flags,
+                                [&](const Flag& own) { return own.name == flag || own.alias == flag; });
 }
 
 /// The commands that train, each between `before` and `after`: "'train' or 'pretrain'".
@@ -218,9 +196,26 @@ std::string explanation() {
 
 }  // namespace
 
-const CommandFlags& plan_flags() {
-    static const CommandFlags table = {own_flags(), explanation()};
-    return table;
+CommandFlags plan_flags() {
+    return {
+        {{"--stages", "", "stages of the proposed splits (default: those of the command line, or 2)"},
+         {"--memory-limit", "", "GB: memory limit of each stage of the proposed splits"},
+         {"--profile", "", "profile.json of this line, from cnntrain profile: measured times of its operations"},
+         {"--steps", "", "number of weight updates to measure (default: 3, or 10 with --processes)"},
+         toggle("--no-measure", "estimate times from FLOPs that the profile does not have"),
+         {"--processes", "",
+          "1,2,4...1024: predict samples/s with these numbers of processes, instead of stages ('...' doubles)"},
+         {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},
+         {"--ranks-per-node", "", "processes per node (default: 1, or as started by mpirun)"},
+         {"--node-network", "", "between processes of a node (default: as fast as adding, 1us)"},
+         {"--adding-rate", "", "speed at which a process adds gradients, such as 5GB/s (default: measured here)"},
+         {"--step-spread", "",
+          "standard deviation of a process's step, such as 5%: the slowest process decides (default: measured here)"},
+         {"--input-rate", "",
+          "samples/s that the input of a process delivers, as --dataset-benchmark prints them (default: enough)"},
+         {"--images-per-second", "", "rate of one process, for example on another machine; all times are scaled to it",
+          "--samples-per-second"}},
+        explanation()};
 }
 
 int plan_command(const Invocation& invocation) {

@@ -37,8 +37,8 @@ options::Command profiled_command(std::vector<std::string>& line) {
 
 }  // namespace
 
-const CommandFlags& profile_flags() {
-    static const CommandFlags table = {
+CommandFlags profile_flags() {
+    return {
         {{"--profile-steps", "10", "weight updates, or micro-batches of an evaluation, to measure"},
          {"--profile-dir", "",
           "folder for profile.json, profile.trace.json (ui.perfetto.dev, chrome://tracing) and profile.folded (flame "
@@ -51,7 +51,6 @@ const CommandFlags& profile_flags() {
         "  cnntrain profile pretrain --config pretrain_base_128_phase1 --generated-data --profile-dir DIR\n"
         "  mpirun -np 2 --bind-to none cnntrain profile train --data-dir PHOTOS --model-size 18\n"
         "All other options are those of the line. cnntrain help profile explains table and files.\n"};
-    return table;
 }
 
 int profile_command(const Invocation& invocation) {

@@ -318,7 +318,7 @@ namespace {
 using options::Command;
 using options::HelpPage;
 
-template <const CommandFlags& (*kFlags)()> HelpPage page_of(const std::string& called) {
+template <CommandFlags (*kFlags)()> HelpPage page_of(const std::string& called) {
     return help_page(kFlags(), called);
 }
 

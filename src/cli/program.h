@@ -27,7 +27,7 @@ int run_command(options::Command command, const Invocation& invocation);
 struct ForeignProgram {
     std::string_view script;
     std::string_view help;
-    const CommandFlags& (*flags)();
+    CommandFlags (*flags)();
     int (*run)(const Invocation&);
 };
 

@@ -63,21 +63,19 @@ int quantise(const Flags& flags, const options::ParseResult& arguments, const ru
 
 }  // namespace
 
-const CommandFlags& quantise_flags() {
-    static const CommandFlags table = {
-        {{"RUN", "", "folder of a run, of which ckpt-best is taken, or a checkpoint"},
-         {"--output", "", "checkpoint to write (default: 8bit/NAME.safetensors beside the one that is read)"},
-         toggle("--overwrite", "replace a file that this command did not write"),
-         {"--samples", "256", "training samples on which ranges and choices are measured"},
-         {"--most-loss", "0.5",
-          "points, of the accuracy or F1 on the validation split, that may be lost; not less than two samples"}},
-        "\n"
-        "Writes a checkpoint with which validation, inference and profile compute in 8 bits.\n"
-        "Nothing is trained, and the weights in the file stay as they are.\n"
-        "  cnntrain quantise RUN\n"
-        "  cnntrain inference RUN/8bit/ckpt-best PHOTOS/*.jpg\n"
-        "All other options are those of cnntrain validation. See cnntrain help eight-bits.\n"};
-    return table;
+CommandFlags quantise_flags() {
+    return {{{"RUN", "", "folder of a run, of which ckpt-best is taken, or a checkpoint"},
+             {"--output", "", "checkpoint to write (default: 8bit/NAME.safetensors beside the one that is read)"},
+             toggle("--overwrite", "replace a file that this command did not write"),
+             {"--samples", "256", "training samples on which ranges and choices are measured"},
+             {"--most-loss", "0.5",
+              "points, of the accuracy or F1 on the validation split, that may be lost; not less than two samples"}},
+            "\n"
+            "Writes a checkpoint with which validation, inference and profile compute in 8 bits.\n"
+            "Nothing is trained, and the weights in the file stay as they are.\n"
+            "  cnntrain quantise RUN\n"
+            "  cnntrain inference RUN/8bit/ckpt-best PHOTOS/*.jpg\n"
+            "All other options are those of cnntrain validation. See cnntrain help eight-bits.\n"};
 }
 
 int quantise_command(const Invocation& invocation) {

@@ -336,25 +336,23 @@ private:
 
 }  // namespace
 
-const CommandFlags& report_flags() {
-    static const CommandFlags table = {
-        {{"RUN", "", "folder of a run; further folders are of runs to compare it with"},
-         {"--output", "", "file of the page (default RUN/report.html)"},
-         toggle("--overwrite", "replace a file that this command did not write, or that was changed since"),
-         toggle("--watch", "write the page again and again while the run is going"),
-         {"--interval", "30", "seconds between two pages of --watch"},
-         {"--samples", "1000", "validation samples that are predicted, evenly spread; 0: all"},
-         toggle("--no-predictions", "predict no samples: no confusions, no most wrong photos"),
-         {"--data-dir", "", "where the data are now; without it, where the run had them"},
-         {"--vocab-file", "", "vocabulary of a BERT run, to show words instead of numbers"},
-         {"--threads", "0", "threads that compute; 0: one per core"}},
-        "\n"
-        "One HTML file without scripts, fonts or images from elsewhere: whether the run learned, what\n"
-        "limited its speed, what it confuses, what exactly ran, and what differs from other runs.\n"
-        "  cnntrain report RUN\n"
-        "  cnntrain report RUN EARLIER_RUN --output comparison.html\n"
-        "The run may still be going, or have been killed. See cnntrain help run-folders.\n"};
-    return table;
+CommandFlags report_flags() {
+    return {{{"RUN", "", "folder of a run; further folders are of runs to compare it with"},
+             {"--output", "", "file of the page (default RUN/report.html)"},
+             toggle("--overwrite", "replace a file that this command did not write, or that was changed since"),
+             toggle("--watch", "write the page again and again while the run is going"),
+             {"--interval", "30", "seconds between two pages of --watch"},
+             {"--samples", "1000", "validation samples that are predicted, evenly spread; 0: all"},
+             toggle("--no-predictions", "predict no samples: no confusions, no most wrong photos"),
+             {"--data-dir", "", "where the data are now; without it, where the run had them"},
+             {"--vocab-file", "", "vocabulary of a BERT run, to show words instead of numbers"},
+             {"--threads", "0", "threads that compute; 0: one per core"}},
+            "\n"
+            "One HTML file without scripts, fonts or images from elsewhere: whether the run learned, what\n"
+            "limited its speed, what it confuses, what exactly ran, and what differs from other runs.\n"
+            "  cnntrain report RUN\n"
+            "  cnntrain report RUN EARLIER_RUN --output comparison.html\n"
+            "The run may still be going, or have been killed. See cnntrain help run-folders.\n"};
 }
 
 int report_command(const Invocation& invocation) {

@@ -292,14 +292,12 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
     });
 }
 
-const CommandFlags& resnet_main_flags() {
-    static const CommandFlags table = command_flags(kMainFlags, "train");
-    return table;
+CommandFlags resnet_main_flags() {
+    return command_flags(kMainFlags, "train");
 }
 
-const CommandFlags& resnet_eval_flags() {
-    static const CommandFlags table = command_flags(kEval, "validation");
-    return table;
+CommandFlags resnet_eval_flags() {
+    return command_flags(kEval, "validation");
 }
 
 }  // namespace cnntrain::cli

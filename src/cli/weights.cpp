@@ -165,29 +165,27 @@ void fetch_one(const PublishedWeights& row, const std::string& cache, const std:
 
 }  // namespace
 
-const CommandFlags& weights_flags() {
-    static const CommandFlags table = {
-        {{"NAME", "", "the weights to fetch; a part of names lists those; without it, all are listed"},
-         {"--model", "", "list those of a family: resnet, resnext or efficientnet"},
-         {"--model-size", "", "list those of a size: 50, B0, Lite0, V2-S"},
-         {"--licence", "", "list those whose licence contains this: apache, bsd, cc-by-nc, unknown"},
-         {"--cache", "",
-          "folder for fetched files; otherwise $XDG_CACHE_HOME/cnntrain/weights or "
-          "~/.cache/cnntrain/weights"},
-         rare({"--table", "", "another table than weights.yml of the configurations"})},
-        "\n"
-        "Lists the weights that timm and torchvision publish for this program's networks, and fetches them:\n"
-        "  cnntrain weights --model efficientnet --licence apache\n"
-        "  cnntrain weights tf_efficientnet_lite0.in1k\n"
-        "train, validation and inference take the names, too, and fetch what is not there:\n"
-        "  cnntrain train --data-dir PHOTOS --init-path tf_efficientnet_lite0.in1k\n"
-        "  cnntrain train --data-dir PHOTOS --model resnet --model-size 50 --pretrained\n"
-        "  cnntrain inference --data-dir PHOTO.jpg --model resnet50.a1_in1k\n"
-        "--pretrained takes the row that is the default of its network. Licences and the first digits of\n"
-        "the SHA-256 are those that timm and torchvision state; what they do not state is unknown and not\n"
-        "checked. A licence with nc in its name forbids commercial use. An interrupted download goes on\n"
-        "where it ended.\n"};
-    return table;
+CommandFlags weights_flags() {
+    return {{{"NAME", "", "the weights to fetch; a part of names lists those; without it, all are listed"},
+             {"--model", "", "list those of a family: resnet, resnext or efficientnet"},
+             {"--model-size", "", "list those of a size: 50, B0, Lite0, V2-S"},
+             {"--licence", "", "list those whose licence contains this: apache, bsd, cc-by-nc, unknown"},
+             {"--cache", "",
+              "folder for fetched files; otherwise $XDG_CACHE_HOME/cnntrain/weights or "
+              "~/.cache/cnntrain/weights"},
+             rare({"--table", "", "another table than weights.yml of the configurations"})},
+            "\n"
+            "Lists the weights that timm and torchvision publish for this program's networks, and fetches them:\n"
+            "  cnntrain weights --model efficientnet --licence apache\n"
+            "  cnntrain weights tf_efficientnet_lite0.in1k\n"
+            "train, validation and inference take the names, too, and fetch what is not there:\n"
+            "  cnntrain train --data-dir PHOTOS --init-path tf_efficientnet_lite0.in1k\n"
+            "  cnntrain train --data-dir PHOTOS --model resnet --model-size 50 --pretrained\n"
+            "  cnntrain inference --data-dir PHOTO.jpg --model resnet50.a1_in1k\n"
+            "--pretrained takes the row that is the default of its network. Licences and the first digits of\n"
+            "the SHA-256 are those that timm and torchvision state; what they do not state is unknown and not\n"
+            "checked. A licence with nc in its name forbids commercial use. An interrupted download goes on\n"
+            "where it ended.\n"};
 }
 
 int weights_command(const Invocation& invocation) {
