@@ -54,13 +54,13 @@ int poprun_command(const Invocation& invocation);
 /// Becomes this program, as an instance of poprun.
 int poprun_instance(const std::vector<std::string>& program);
 
-// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. `called` is the name to show in help, `arguments`
-// are the words after it. Each function returns the exit code of the process and may throw Error.
-int dataset_bert(const std::string& called, const std::vector<std::string>& arguments);
-int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
-int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
-int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
-int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
+// The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. Each function returns the exit code of the
+// process and may throw Error.
+int dataset_bert(const Flags& flags);
+int dataset_imagenet(const Flags& flags);
+int dataset_inspect(const Flags& flags);
+int dataset_verify(const Flags& flags);
+int dataset_suspects(const Flags& flags);
 
 // The flags of these commands.
 CommandFlags average_flags();
@@ -87,7 +87,7 @@ struct DatasetKind {
     std::string_view script;  // original script for the same job; empty if there is none
     std::string_view help;
     CommandFlags (*flags)();
-    int (*run)(const std::string& called, const std::vector<std::string>& arguments);
+    int (*run)(const Flags& flags);
 };
 std::span<const DatasetKind> dataset_kinds();
 

@@ -31,9 +31,7 @@ CommandFlags dataset_cifar_flags() {
              toggle("--overwrite", "replace files that this command did not write, or that were changed")}};
 }
 
-int dataset_cifar(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_cifar_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_cifar(const Flags& flags) {
     data::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
     settings.train_images = flags.integer("--train", 1, 1'000'000'000);
@@ -55,9 +53,7 @@ CommandFlags dataset_photos_flags() {
              toggle("--overwrite", "replace photos that were generated with other options")}};
 }
 
-int dataset_photos(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_photos_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_photos(const Flags& flags) {
     data::GeneratedPhotosSettings settings;
     settings.folder = without_trailing_slashes(flags.text("--output-dir"));
     settings.train_photos = flags.integer("--train", 1, 1'000'000);
@@ -96,10 +92,16 @@ void print_kinds() {
     std::cout << "\ncnntrain dataset <kind> --help lists the options.\n";
 }
 
+/// `called`: the name to show in help.
+int run_kind(const DatasetKind& kind, const std::string& called, const std::vector<std::string>& words) {
+    const Flags flags(kind.flags(), called, words);
+    return flags.print_help_if_wanted() ? 0 : kind.run(flags);
+}
+
 /// Runs the kind whose original script was typed; that name selects both command and kind.
 int run_script(std::string_view script, const std::vector<std::string>& arguments) {
     for (const DatasetKind& kind : kKinds) {
-        if (kind.script == script) return kind.run(std::string(script), arguments);
+        if (kind.script == script) return run_kind(kind, std::string(script), arguments);
     }
     throw Error(ErrorKind::internal, "no kind of data set answers to " + std::string(script));
 }
@@ -121,7 +123,7 @@ int dataset_command(const Invocation& invocation) {
     std::vector<std::string> names;
     for (const DatasetKind& kind : kKinds) {
         if (kind.name == words.front())
-            return kind.run("cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
+            return run_kind(kind, "cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
         names.emplace_back(kind.name);
     }
     throw Error(ErrorKind::usage, "cnntrain dataset: '" + words.front() + "' is none of its kinds, which are " +
@@ -209,9 +211,7 @@ CommandFlags dataset_imagenet_flags() {
     }};
 }
 
-int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_imagenet_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_imagenet(const Flags& flags) {
     const data::ImagenetWriterSettings settings = imagenet_settings(flags);
     catch_stop_signals();
     data::ImagenetWriterResult result;
@@ -341,9 +341,7 @@ CommandFlags dataset_bert_flags() {
     }};
 }
 
-int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_bert_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_bert(const Flags& flags) {
     const data::PretrainingWriterSettings settings = bert_settings(flags);
     catch_stop_signals();
     const auto start = std::chrono::steady_clock::now();

@@ -202,9 +202,7 @@ CommandFlags dataset_inspect_flags() {
              {"--threads", "0", "files read in parallel; 0: one per core"}}};
 }
 
-int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_inspect_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_inspect(const Flags& flags) {
     data::InspectSettings settings;
     settings.path = flags.text("PATH");
     if (flags.given("--records")) settings.records_per_file = flags.integer("--records", 1);
@@ -272,9 +270,7 @@ CommandFlags dataset_verify_flags() {
              {"--threads", "0", "files read in parallel; 0: one per core"}}};
 }
 
-int dataset_verify(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_verify_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_verify(const Flags& flags) {
     data::VerifySettings settings;
     settings.path = flags.text("PATH");
     settings.decode = flags.given("--decode");
@@ -428,9 +424,7 @@ CommandFlags dataset_suspects_flags() {
             "\nSee cnntrain help features.\n"};
 }
 
-int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(dataset_suspects_flags(), called, arguments);
-    if (flags.print_help_if_wanted()) return 0;
+int dataset_suspects(const Flags& flags) {
     run::SuspectSettings settings;
     const std::string run = without_trailing_slashes(flags.text("RUN"));
     const bool is_folder = is_directory(posix_files(), run);
@@ -453,7 +447,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     const options::ParseResult recorded = tasks::restored_arguments(line, posix_files());
     options::refuse_unavailable(recorded);
     require_run_memory(recorded.settings, options::Command::inference);
-    run::Host host = process_host({arguments, called, called});
+    run::Host host = process_host({{}, flags.command(), flags.command()});
     catch_stop_signals();
     metrics::Observers observers;
     observers.add(std::make_unique<metrics::Console>(*host.console, metrics::Console::Settings{host.terminal}));

@@ -65,6 +65,7 @@ public:
     const std::optional<options::HelpWish>& help_wish() const { return help_wish_; }
     /// If help was asked for, prints it and returns true.
     bool print_help_if_wanted() const;
+    const std::string& command() const { return command_; }         // as help shows it
     const std::vector<std::string>& rest() const { return rest_; }  // the words of the other command
 
     bool given(std::string_view name) const;  // true if on the command line, or if it has a fallback
