@@ -60,6 +60,16 @@ options::HelpPage help_page(const CommandFlags& table, const std::string& called
     return page;
 }
 
+options::Command leading_command(std::vector<std::string>& line, const std::vector<options::Command>& allowed,
+                                 const std::string& expected) {
+    if (line.empty() || line.front().starts_with('-')) return options::Command::train;
+    const options::Command command = options::command_named(line.front());
+    if (std::ranges::find(allowed, command) == allowed.end())
+        refuse_line(expected + ", not of '" + std::string(options::name(command)) + "'");
+    line.erase(line.begin());
+    return command;
+}
+
 Flags::Flags(CommandFlags table, std::string command, const std::vector<std::string>& arguments, const Foreign& foreign)
     : table_(std::move(table)), command_(std::move(command)) {
     options::LineHabits habits{.program = command_, .quotes = true, .underscores = true};

@@ -46,6 +46,11 @@ struct CommandFlags {
 
 options::HelpPage help_page(const CommandFlags& table, const std::string& called);
 
+/// Removes a leading command of a line and returns it; without one, it is train. Error(usage), which `expected` begins,
+/// for others than the allowed ones.
+options::Command leading_command(std::vector<std::string>& line, const std::vector<options::Command>& allowed,
+                                 const std::string& expected);
+
 /// The row of commands that write checkpoints; read by Flags::wants_f32().
 inline constexpr Flag kCheckpointDtypeFlag = {
     "--checkpoint-dtype", "stored",

@@ -132,20 +132,6 @@ std::string training_words(const std::string& before, const std::string& after) 
     return listed(words, "or");
 }
 
-/// Removes a leading command that trains ("train", "train.py", "some/folder/train.py", ...) and returns it; refuses any
-/// other.
-options::Command planned_command(std::vector<std::string>& line) {
-    if (line.empty() || line.front().starts_with('-')) return options::Command::train;
-    const options::Command command = options::command_named(line.front());
-    const std::vector<options::Command> training = tasks::training_commands();
-    if (std::ranges::find(training, command) == training.end()) {
-        throw Error(ErrorKind::usage, "cnntrain plan takes the options of " + training_words("'", "'") + ", not of '" +
-                                          std::string(options::name(command)) + "'");
-    }
-    line.erase(line.begin());
-    return command;
-}
-
 plan::PlanSettings plan_settings(const Flags& flags) {
     constexpr std::int64_t kMostSteps = 1000;
     constexpr std::int64_t kMostStages = 10000;
@@ -221,7 +207,8 @@ CommandFlags plan_flags() {
 int plan_command(const Invocation& invocation) {
     const Flags flags(plan_flags(), called(invocation), invocation.arguments, is_of_planned_line);
     std::vector<std::string> words = flags.rest();
-    const options::Command command = planned_command(words);
+    const options::Command command = leading_command(words, tasks::training_commands(),
+                                                     "cnntrain plan takes the options of " + training_words("'", "'"));
     if (flags.print_help_if_wanted()) return 0;
     plan::PlanSettings settings = plan_settings(flags);
     check_process_flags(flags);

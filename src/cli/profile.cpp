@@ -1,10 +1,8 @@
 // `cnntrain profile`: measures steps of another command's line, and says where their time goes.
 #include <algorithm>
-#include <array>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/tasks/tasks.h"
 
@@ -17,22 +15,15 @@ bool is_of_profiled_line(const std::string& word, bool) {
     return std::ranges::none_of(profile_flags().flags, [&](const Flag& own) { return own.name == flag; });
 }
 
-/// Removes a leading command that runs a network and returns it; refuses any other.
+/// The command of the line, which runs a network.
 options::Command profiled_command(std::vector<std::string>& line) {
     using options::Command;
-    if (line.empty() || line.front().starts_with('-')) return Command::train;
-    static constexpr std::array kRunning = {Command::train, Command::restore, Command::validation, Command::inference,
-                                            Command::pretrain};
-    const Command command = options::command_named(line.front());
-    if (std::ranges::find(kRunning, command) == kRunning.end()) {
-        std::vector<std::string> names;
-        for (const Command one : kRunning)
-            names.emplace_back(options::name(one));
-        throw Error(ErrorKind::usage, "cnntrain profile takes a line of " + listed(names, "or") + ", not of '" +
-                                          std::string(options::name(command)) + "'");
-    }
-    line.erase(line.begin());
-    return command;
+    const std::vector<Command> running = {Command::train, Command::restore, Command::validation, Command::inference,
+                                          Command::pretrain};
+    std::vector<std::string> names;
+    for (const Command one : running)
+        names.emplace_back(options::name(one));
+    return leading_command(line, running, "cnntrain profile takes a line of " + listed(names, "or"));
 }
 
 }  // namespace
