@@ -1,7 +1,6 @@
 #include "cli/help.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 
 #include "cli/program.h"
@@ -87,10 +86,9 @@ namespace {
 
 /// Small letters, and words that are separated by blanks.
 std::string searchable(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) {
-        return c == '-' || c == '_' ? ' ' : static_cast<char>(std::tolower(c));
-    });
+    std::string result = in_lower_case(text);
+    std::ranges::replace_if(
+        result, [](char c) { return c == '-' || c == '_'; }, ' ');
     return result;
 }
 

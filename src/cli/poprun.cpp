@@ -51,10 +51,9 @@ void print_poprun_version(const std::string& format) {
 Verbosity wanted_verbosity(const PoprunRequest& request, const launch::Environment& environment) {
     const auto found = environment.find("POPRUN_LOG_LEVEL");
     if (found == environment.end()) return request.verbosity;
-    std::string level = found->second;
-    std::ranges::transform(level, level.begin(), [](unsigned char c) { return std::toupper(c); });
-    if (level == "TRACE" || level == "DEBUG") return Verbosity::debug;
-    return level == "INFO" ? std::max(request.verbosity, Verbosity::info) : request.verbosity;
+    const std::string level = in_lower_case(found->second);
+    if (level == "trace" || level == "debug") return Verbosity::debug;
+    return level == "info" ? std::max(request.verbosity, Verbosity::info) : request.verbosity;
 }
 
 void warn_of_obstacles(const Plan& plan) {

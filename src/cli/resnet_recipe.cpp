@@ -1,7 +1,6 @@
 #include "cli/resnet_recipe.h"
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -125,8 +124,7 @@ void append(std::vector<std::string>& words, std::string_view option, std::strin
 }
 
 void refuse_tpu(const Flags& flags) {
-    std::string value = flags.text("--use-tpu");
-    std::ranges::transform(value, value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string value = in_lower_case(flags.text("--use-tpu"));
     constexpr std::string_view kFalse[] = {"false", "f", "no", "n", "0"};
     if (std::ranges::find(kFalse, value) != std::end(kFalse)) return;
     throw Error(ErrorKind::unsupported, "--use_tpu=" + flags.text("--use-tpu") +

@@ -1,6 +1,5 @@
 // `cnntrain weights`: lists and fetches published weights, which other commands take by name.
 #include <algorithm>
-#include <cctype>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -39,16 +38,8 @@ Table table_of(const std::vector<std::string>& folders) {
                                      joined(folders, ", ") + ", where the published weights are listed");
 }
 
-bool same_letter(char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
-
-bool equal_but_case(std::string_view a, std::string_view b) {
-    return std::ranges::equal(a, b, same_letter);
-}
-
 bool contains_but_case(std::string_view text, std::string_view part) {
-    return std::search(text.begin(), text.end(), part.begin(), part.end(), same_letter) != text.end() || part.empty();
+    return in_lower_case(text).find(in_lower_case(part)) != std::string::npos;
 }
 
 /// The row of a name as its program spells it: "timm/resnet50.a1_in1k" and "hf-hub:timm/..." are timm's, too.

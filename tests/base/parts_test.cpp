@@ -31,6 +31,12 @@ TEST(Parts, WordsAreFoundWhole) {
     EXPECT_TRUE(has_word("", ""));
 }
 
+TEST(Parts, MayDifferInCase) {
+    EXPECT_EQ(in_lower_case("A-b\xc3\x84"), "a-b\xc3\x84");
+    EXPECT_TRUE(equal_but_case("Lars", "LARS"));
+    EXPECT_FALSE(equal_but_case("Lars", "LARSx"));
+}
+
 TEST(Parts, NumbersAreWholeTexts) {
     EXPECT_EQ(as_number<int>("-3"), -3);
     EXPECT_EQ(as_number<double>("1e-3"), 1e-3);

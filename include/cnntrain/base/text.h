@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -117,6 +118,17 @@ inline std::string_view trimmed(std::string_view text, std::string_view blanks =
 inline bool has_word(std::string_view words, std::string_view word) {
     const std::vector<std::string_view> all = split(words, ' ');
     return std::ranges::find(all, word) != all.end();
+}
+
+/// With small letters instead of ASCII's capital ones.
+inline std::string in_lower_case(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+inline bool equal_but_case(std::string_view a, std::string_view b) {
+    return in_lower_case(a) == in_lower_case(b);
 }
 
 /// The number if the whole text is one, as std::from_chars() reads it: without blanks or a plus.

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -436,10 +435,7 @@ bool holds_image(const std::string& path) {
 }  // namespace
 
 std::string lower_extension(const std::string& path) {
-    std::string extension = fs::path(path).extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return extension;
+    return in_lower_case(fs::path(path).extension().string());
 }
 
 bool is_named_as_image(const std::string& path) {

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool ends_like(std::string_view path, std::string_view ending) {
-    if (path.size() < ending.size()) return false;
-    return std::ranges::equal(path.substr(path.size() - ending.size()), ending,
-                              [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-}
-
 std::string quoted_cell(std::string_view cell) {
     constexpr std::size_t kMostShown = 40;
     std::string text;
@@ -63,12 +57,6 @@ bool is_utf16(std::string_view text) {
 
 }  // namespace
 
-std::string in_lower_case(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
-
 void sort_classes(std::vector<std::string>& names) {
     std::ranges::sort(names);
     if (!std::ranges::all_of(names, [](const std::string& name) { return as_number<std::int64_t>(name).has_value(); }))
@@ -77,9 +65,10 @@ void sort_classes(std::vector<std::string>& names) {
 }
 
 TableFormat table_format(std::string_view path, std::string_view text) {
-    if (ends_like(path, ".tsv")) return TableFormat::tsv;
-    if (ends_like(path, ".csv")) return TableFormat::csv;
-    if (ends_like(path, ".jsonl")) return TableFormat::json_lines;
+    const std::string name = in_lower_case(path);
+    if (name.ends_with(".tsv")) return TableFormat::tsv;
+    if (name.ends_with(".csv")) return TableFormat::csv;
+    if (name.ends_with(".jsonl")) return TableFormat::json_lines;
     const std::string_view first_line = text.substr(0, text.find('\n'));
     return first_line.find('\t') == std::string_view::npos ? TableFormat::csv : TableFormat::tsv;
 }

@@ -30,9 +30,6 @@ std::string place_in(const std::string& path, std::int64_t line);
 /// Cells for a message: "'a', 'b' and 3 more". Long cells are cut; control characters become blanks.
 std::string quoted_cells(const std::vector<std::string>& cells);
 
-/// ASCII letters in lower case.
-std::string in_lower_case(std::string_view text);
-
 /// Sorts the names of classes: by value if all are whole numbers.
 void sort_classes(std::vector<std::string>& names);
 

@@ -62,10 +62,6 @@ Words words_of(const std::vector<Item>& items) {
     return words;
 }
 
-bool same_letter(char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
-
 bool fits_wildcard(char wildcard, std::string_view text) {
     const auto digit = [](unsigned char c) { return std::isdigit(c) != 0; };
     if (wildcard == '*') return !text.empty();
@@ -81,7 +77,7 @@ bool is_wildcard(char c) {
 bool fits(std::string_view pattern, std::string_view text, std::optional<std::string_view>* capture) {
     if (pattern.empty()) return text.empty();
     if (!is_wildcard(pattern.front())) {
-        return !text.empty() && same_letter(pattern.front(), text.front()) &&
+        return equal_but_case(pattern.substr(0, 1), text.substr(0, 1)) &&
                fits(pattern.substr(1), text.substr(1), capture);
     }
     for (std::size_t length = 1; length <= text.size(); ++length) {

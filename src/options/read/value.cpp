@@ -21,13 +21,6 @@
 namespace cnntrain::options {
 namespace {
 
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
-
 std::string number_text(double number) {
     std::array<char, 32> buffer;
     const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
@@ -93,7 +86,7 @@ double real(const Option& option, const std::string& word) {
 
 /// Parses a boolean: the spellings of YAML 1.1, and the single letters of the BERT programs.
 bool truth(const Option& option, const std::string& word) {
-    const std::string text = lower(word);
+    const std::string text = in_lower_case(word);
     for (std::string_view yes : {"true", "yes", "on", "y", "t", "1"}) {
         if (text == yes) return true;
     }
@@ -106,7 +99,7 @@ bool truth(const Option& option, const std::string& word) {
 std::string choice(const Option& option, const std::string& word) {
     std::vector<std::string> known;
     for (std::string_view candidate : option.choices) {
-        if (candidate == word || lower(candidate) == lower(word)) return std::string(candidate);
+        if (equal_but_case(candidate, word)) return std::string(candidate);
         known.emplace_back(candidate);
     }
     std::string expected = "one of";

@@ -307,9 +307,8 @@ std::string new_split_name(const std::string& name) {
     return "stage" + stage + "/unit" + std::to_string(std::stoi(unit) + 1) + rest;
 }
 
-std::optional<data::DatasetId> dataset_from_name(std::string path) {
-    std::transform(path.begin(), path.end(), path.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+std::optional<data::DatasetId> dataset_from_name(const std::string& name) {
+    const std::string path = in_lower_case(name);
     for (const data::DatasetInfo& info : data::kDatasets) {
         const auto is_in_path = [&](std::string_view part) {
             return !part.empty() && path.find(part) != std::string::npos;
