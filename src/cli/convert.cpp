@@ -169,11 +169,6 @@ void refuse_options(const Flags& flags, std::initializer_list<std::string_view> 
     }
 }
 
-/// The path without its last part, with the slash.
-std::string folder_of(const std::string& path) {
-    return path.substr(0, path.rfind('/') + 1);
-}
-
 std::optional<BertConfig> config_of(const Checkpoint& source, const std::string& path) {
     const auto found = source.metadata.find(weights::kConfigKey);
     if (found == source.metadata.end()) return std::nullopt;
@@ -252,7 +247,7 @@ std::string network_options(const Converted& result, const std::optional<BertCon
 
 /// The arguments of the run that wrote the checkpoint, from its folder or the one above (RUN/ckpt/mean).
 std::optional<BertArguments> arguments_of_run(const std::string& path) {
-    const std::string folder = folder_of(path);
+    const std::string folder = folder_part(path);
     for (const std::string& place : {folder, folder + "../"}) {
         const std::string file = place + "arguments.json";
         if (exists(posix_files(), file)) return weights::parse_bert_arguments(read_text(posix_files(), file), file);
@@ -336,7 +331,7 @@ void in_f32(Checkpoint& checkpoint) {
 }
 
 void make_folder_of(const std::string& target) {
-    if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
+    if (!folder_part(target).empty()) posix_files().make_directories(folder_part(target));
 }
 
 // ---- weights of other programs ----
@@ -439,7 +434,7 @@ int convert_command(const Invocation& invocation) {
     if (of_run) refuse_for_hugging_face(source, found.path);
     const std::unique_ptr<tasks::TrainedNetwork> network = of_run ? open_run(flags, source) : nullptr;
     const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
-    HuggingFaceFolder folder(folder_of(target), overwrite);
+    HuggingFaceFolder folder(folder_part(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
                                  : exported(flags, std::move(source), found.path, folder);
     if (wants_f32) in_f32(result.checkpoint);

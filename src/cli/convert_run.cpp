@@ -196,7 +196,7 @@ std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const weight
 }
 
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {
-    std::string folder = checkpoint.substr(0, checkpoint.rfind('/') + 1) + std::string(kHuggingFace) + "/";
+    std::string folder = folder_part(checkpoint) + std::string(kHuggingFace) + "/";
     if (flags.given("OUT")) folder = without_trailing_slashes(flags.text("OUT")) + "/";
     return folder + "model.safetensors";
 }

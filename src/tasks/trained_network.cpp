@@ -102,7 +102,7 @@ double made_up_value(const data::Field& field, std::int64_t place, std::int64_t 
 /// The folder of the run, if one of pretraining wrote these checkpoints; otherwise "".
 std::string run_of_pretraining(const FileSystem& files, const std::string& path) {
     const std::string given = without_trailing_slashes(path);
-    const std::string parent = given.substr(0, given.size() - last_part(given).size());
+    const std::string parent = folder_part(given);
     for (const std::string& folder : {given, parent.empty() ? "." : without_trailing_slashes(parent)}) {
         const std::string record = folder + "/arguments.json";
         if (!exists(files, record)) continue;

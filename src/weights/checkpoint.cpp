@@ -82,7 +82,7 @@ constexpr std::uint64_t kMostConfigBytes = std::uint64_t{1} << 24;
 
 /// Stores the config.json beside the file in the metadata.
 void add_config(const FileSystem& files, const std::string& path, Checkpoint& checkpoint) {
-    const std::string config = path.substr(0, path.size() - last_part(path).size()) + kConfigFile;
+    const std::string config = folder_part(path) + kConfigFile;
     if (!exists(files, config)) return;
     checkpoint.metadata[kConfigKey] = to_json(parse_bert_config(read_text(files, config, kMostConfigBytes), config));
 }

@@ -135,16 +135,11 @@ std::string timm_config(const std::string& architecture, const ImageNetwork& net
 
 constexpr const char* kWeightsFile = "model.safetensors";
 
-/// The folder of a path, with the slash at its end; empty for a name alone.
-std::string folder_of(const std::string& path) {
-    return path.substr(0, path.size() - last_part(path).size());
-}
-
 /// Destination of the export: a file for ONNX, a folder with a slash at its end otherwise.
 std::string target_of(const ExportRequest& request, const std::string& checkpoint) {
     const bool is_file = request.format == Format::onnx;
     const std::string_view name = spelling(request.format);
-    if (request.target.empty()) return folder_of(checkpoint) + (is_file ? "model.onnx" : std::string(name) + "/");
+    if (request.target.empty()) return folder_part(checkpoint) + (is_file ? "model.onnx" : std::string(name) + "/");
     const bool folder = request.target.ends_with('/') || is_directory(posix_files(), request.target);
     if (is_file) return without_trailing_slashes(request.target) + (folder ? "/model.onnx" : "");
     if (request.target.ends_with(".safetensors") || request.target.ends_with(".onnx")) {
@@ -175,7 +170,7 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
         outputs.push_back({{"the output", path}, request.overwrite, "--overwrite"});
     }
     check_outputs(files, outputs, {{"the checkpoint", checkpoint}});
-    const std::string folder = folder_of(paths.front());
+    const std::string folder = folder_part(paths.front());
     if (!folder.empty()) files.make_directories(folder);
     for (const std::string& path : paths)
         files.create(path);  // a folder that cannot be written is an error now, not after the work

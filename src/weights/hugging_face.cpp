@@ -637,7 +637,7 @@ std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::st
 }
 
 std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std::string& weights) {
-    const std::string path = weights.substr(0, weights.size() - last_part(weights).size()) + "config.json";
+    const std::string path = folder_part(weights) + "config.json";
     if (!exists(files, path)) return std::nullopt;
     return parse_timm_config(read_text(files, path, kMostBytes), path);
 }

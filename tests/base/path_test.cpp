@@ -13,5 +13,11 @@ TEST(LastPart, StandsBehindTheLastSlash) {
     EXPECT_EQ(last_part(""), "");
 }
 
+TEST(FolderPart, EndsWithTheLastSlash) {
+    EXPECT_EQ(folder_part("a/b/c.txt"), "a/b/");
+    EXPECT_EQ(folder_part("/c"), "/");
+    EXPECT_EQ(folder_part("c"), "");
+}
+
 }  // namespace
 }  // namespace cnntrain

@@ -269,6 +269,11 @@ inline std::string_view last_part(std::string_view path) {
     return path.substr(path.find_last_of('/') + 1);  // npos + 1 is 0
 }
 
+/// Up to the last slash, with it: "a/b/" of "a/b/c", "" of "c".
+inline std::string folder_part(const std::string& path) {
+    return path.substr(0, path.size() - last_part(path).size());
+}
+
 // Bytes as text: base 64 (RFC 4648, section 4).
 
 inline std::string base64(std::string_view bytes) {

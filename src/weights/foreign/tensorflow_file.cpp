@@ -399,7 +399,7 @@ std::string quoted(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> tensorflow_paths(const std::string& prefix) {
-    const std::string folder = prefix.substr(0, prefix.size() - last_part(prefix).size());
+    const std::string folder = folder_part(prefix);
     return {data_path(prefix, 0, 1), folder + "checkpoint", prefix + std::string(kTensorFlowIndex)};
 }
 
