@@ -9,11 +9,13 @@
 #include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {
 namespace {
 
+using launch::single_quoted;
 using options::Arity;
 using options::HelpRow;
 
@@ -74,14 +76,6 @@ bool takes_files(const CommandPage& page) {
     return !page.page.operands.empty() || !std::ranges::all_of(page.page.rows, is_flag);
 }
 
-/// The text of a shell's word: between single quotes.
-std::string shell_quoted(std::string_view text) {
-    std::string result = "'";
-    for (const char letter : text)
-        result += letter == '\'' ? "'\\''" : std::string(1, letter);
-    return result + "'";
-}
-
 std::string first_sentence(const HelpRow& row) {
     const std::size_t end = row.help.find(". ");
     return row.help.substr(0, end);
@@ -100,7 +94,7 @@ std::string bash_kinds(const std::vector<HelpRow>& rows) {
         if (row.arity == Arity::optional) choices = {"true", "false"};
         if (!choices.empty()) {
             text += "                " + row.flag + ") kind=" + (several ? "choices" : "choice") +
-                    " words=" + shell_quoted(joined(choices, " ")) + " ;;\n";
+                    " words=" + single_quoted(joined(choices, " ")) + " ;;\n";
             continue;
         }
         lists[(row.path ? 0U : 2U) + (several ? 1U : 0U)].second.push_back(row.flag);
@@ -117,7 +111,7 @@ std::string bash_command(const CommandPage& page) {
         if (is_flag(row)) flags.push_back(row.flag);
     }
     std::string text =
-        "        " + shell_quoted(page.command) + ")\n            options=" + shell_quoted(joined(flags, " ")) + "\n";
+        "        " + single_quoted(page.command) + ")\n            options=" + single_quoted(joined(flags, " ")) + "\n";
     if (takes_files(page)) text += "            operands=path\n";
     const std::string kinds_of_flags = bash_kinds(page.page.rows);
     if (!kinds_of_flags.empty()) text += "            case $flag in\n" + kinds_of_flags + "            esac\n";
@@ -129,7 +123,7 @@ std::string script_rows(const Pages& pages, const std::string& indent) {
     std::string text;
     for (const CommandPage& page : pages) {
         if (!page.scripts.empty())
-            text += indent + joined(page.scripts, " | ") + ") command=" + shell_quoted(page.command) + " ;;\n";
+            text += indent + joined(page.scripts, " | ") + ") command=" + single_quoted(page.command) + " ;;\n";
     }
     return text;
 }
@@ -209,9 +203,9 @@ std::string replaced(std::string text, const std::string& mark, const std::strin
 
 std::string bash_script(const Pages& pages, const Words& topics) {
     std::string text(kBashStart);
-    text = replaced(text, "@FIRST@", shell_quoted(joined(only_words(first_words(pages)), " ")));
-    text = replaced(text, "@KINDS@", shell_quoted(joined(only_words(kinds(pages)), " ")));
-    text = replaced(text, "@HELP@", shell_quoted(joined(help_words(pages, topics), " ")));
+    text = replaced(text, "@FIRST@", single_quoted(joined(only_words(first_words(pages)), " ")));
+    text = replaced(text, "@KINDS@", single_quoted(joined(only_words(kinds(pages)), " ")));
+    text = replaced(text, "@HELP@", single_quoted(joined(help_words(pages, topics), " ")));
     text += script_rows(pages, "        ") + std::string(kBashFlag);
     for (const CommandPage& page : pages)
         text += bash_command(page);
@@ -278,12 +272,12 @@ std::string fish_script(const Pages& pages, const Words& topics) {
     for (const CommandPage& page : pages) {
         if (page.scripts.empty()) continue;
         scripts += "        case " + joined(page.scripts, " ") + "\n            set command " +
-                   shell_quoted(page.command) + "\n";
+                   single_quoted(page.command) + "\n";
     }
     std::string text = replaced(std::string(kFishStart), "@SCRIPTS@", scripts);
     const auto add = [&](const std::string& condition, const std::vector<Described>& words) {
         for (const Described& word : words) {
-            text += "complete -c cnntrain -n " + shell_quoted(condition) + " -a " + fish_quoted(word.word) + " -d " +
+            text += "complete -c cnntrain -n " + single_quoted(condition) + " -a " + fish_quoted(word.word) + " -d " +
                     fish_quoted(word.text) + "\n";
         }
     };
@@ -292,11 +286,11 @@ std::string fish_script(const Pages& pages, const Words& topics) {
     text +=
         "complete -c cnntrain -n '__cnntrain_is help' -a " + fish_quoted(joined(help_words(pages, topics), " ")) + "\n";
     for (const CommandPage& page : pages) {
-        text += fish_rows(
-            "-c cnntrain -n " +
-                shell_quoted("__cnntrain_is " +
-                             (page.command.find(' ') == std::string::npos ? page.command : "\"" + page.command + "\"")),
-            page);
+        text +=
+            fish_rows("-c cnntrain -n " + single_quoted("__cnntrain_is " + (page.command.find(' ') == std::string::npos
+                                                                                ? page.command
+                                                                                : "\"" + page.command + "\"")),
+                      page);
         if (page.command == "poprun") text += fish_rows("-c poprun", page);
     }
     return text;
@@ -317,18 +311,18 @@ std::string zsh_option(const HelpRow& row) {
     const bool takes = row.arity == Arity::one || row.arity == Arity::several;
     std::string spec = "*" + row.flag + (takes && row.flag.starts_with("--") ? "=" : "") + "[" +
                        shell_escaped(first_sentence(row), "[]") + "]";
-    if (row.arity == Arity::optional) return shell_quoted(spec + "::value:(true false)");
-    if (!takes) return shell_quoted(spec);
+    if (row.arity == Arity::optional) return single_quoted(spec + "::value:(true false)");
+    if (!takes) return single_quoted(spec);
     spec += ":" + shell_escaped(row.value, ":") + ":";
-    if (!row.choices.empty()) return shell_quoted(spec + "(" + joined(row.choices, " ") + ")");
-    return shell_quoted(spec + (row.path ? "_files" : " "));
+    if (!row.choices.empty()) return single_quoted(spec + "(" + joined(row.choices, " ") + ")");
+    return single_quoted(spec + (row.path ? "_files" : " "));
 }
 
 /// An array of _describe: 'word:text'.
 std::string zsh_array(const std::vector<Described>& words) {
     std::string text;
     for (const Described& word : words)
-        text += " " + shell_quoted(shell_escaped(word.word, ":") + ":" + word.text);
+        text += " " + single_quoted(shell_escaped(word.word, ":") + ":" + word.text);
     return text;
 }
 
@@ -379,7 +373,7 @@ std::string zsh_script(const Pages& pages, const Words& topics) {
     text = replaced(text, "@HELP@", joined(help_words(pages, topics), " "));
     text += script_rows(pages, "        ") + "    esac\n    case $command in\n";
     for (const CommandPage& page : pages) {
-        text += "        " + shell_quoted(page.command) + ")\n            specs=(\n";
+        text += "        " + single_quoted(page.command) + ")\n            specs=(\n";
         for (const HelpRow& row : page.page.rows) {
             if (is_flag(row)) text += "                " + zsh_option(row) + "\n";
         }

@@ -16,20 +16,13 @@
 #include "launch/process.h"
 
 namespace cnntrain::launch {
-namespace {
 
-bool is_blank(char c) {
-    return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string single_quoted(const std::string& word) {
+std::string single_quoted(std::string_view word) {
     std::string result = "'";
     for (const char c : word)
         result += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return result + "'";
 }
-
-}  // namespace
 
 std::vector<std::string> split_words(std::string_view text) {
     std::vector<std::string> words;
@@ -50,7 +43,7 @@ std::vector<std::string> split_words(std::string_view text) {
         } else if (c == '"' || c == '\'') {
             quote = c;
             inside = true;
-        } else if (is_blank(c)) {
+        } else if (std::isspace(static_cast<unsigned char>(c)) != 0) {
             if (inside) words.push_back(std::move(word));
             word.clear();
             inside = false;
@@ -66,19 +59,12 @@ std::vector<std::string> split_words(std::string_view text) {
 
 std::string quoted(const std::vector<std::string>& words) {
     constexpr std::string_view kPlain = "%+,-./:=@_{}$";
-    std::string result;
-    for (const std::string& word : words) {
+    return joined(words, " ", [&](const std::string& word) {
         const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
             return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
         });
-        if (!result.empty()) result += ' ';
-        if (plain) {
-            result += word;
-            continue;
-        }
-        result += single_quoted(word);
-    }
-    return result;
+        return plain ? word : single_quoted(word);
+    });
 }
 
 std::string all_quoted(const std::vector<std::string>& words) {

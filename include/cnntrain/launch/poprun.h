@@ -211,6 +211,9 @@ std::vector<std::string> split_words(std::string_view text);
 /// The inverse, for readers: single quotes only around words that need them.
 std::string quoted(const std::vector<std::string>& words);
 
+/// A word of a shell between single quotes.
+std::string single_quoted(std::string_view word);
+
 /// All words in single quotes.
 std::string all_quoted(const std::vector<std::string>& words);
 

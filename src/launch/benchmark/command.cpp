@@ -20,15 +20,11 @@ namespace fs = std::filesystem;
 
 using Words = std::vector<std::string>;
 
-bool is_blank(char c) {
-    return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
-
 /// Replaces each run of white space by one blank, also inside quotes.
 std::string collapsed(std::string_view text) {
     std::string result;
     for (const char c : text) {
-        if (!is_blank(c)) {
+        if (std::isspace(static_cast<unsigned char>(c)) == 0) {
             result += c;
         } else if (!result.empty() && result.back() != ' ') {
             result += ' ';
