@@ -7,6 +7,7 @@
 
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/weights/checkpoint.h"
@@ -163,15 +164,9 @@ void translate_common(RecipeLine& line, const Flags& flags, const std::vector<Re
 }
 
 [[noreturn]] void refuse_workers(std::int64_t batch, std::int64_t workers) {
-    std::int64_t below = std::min(workers, batch);
-    while (batch % below != 0)
-        --below;
-    std::int64_t above = workers;
-    while (above <= batch && batch % above != 0)
-        ++above;
-    throw Error(ErrorKind::usage, "--train_batch_size " + std::to_string(batch) + " cannot be shared by " +
-                                      counted(workers, "worker") + "; the nearest numbers of workers that can: " +
-                                      std::to_string(below) + (above <= batch ? " and " + std::to_string(above) : ""));
+    throw Error(ErrorKind::usage,
+                "--train_batch_size " + std::to_string(batch) + " cannot be shared by " + counted(workers, "worker") +
+                    "; the nearest numbers of workers that can: " + joined(divisors_near(batch, workers), " and "));
 }
 
 void translate_batch(RecipeLine& line, const Flags& flags, const RecipeHost& host) {

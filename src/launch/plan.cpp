@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
@@ -36,36 +37,18 @@ constexpr int kUsage = 2;
 constexpr int kUnsupported = 4;
 constexpr int kNoProgram = 127;
 
-/// The divisors of `number` nearest to `wanted`, below and above.
-Words nearest_divisors(int number, int wanted) {
-    int below = std::min(wanted, number);
-    while (number % below != 0)
-        --below;
-    int above = below;
-    for (int i = std::min(wanted, number) + 1; i <= number; ++i) {
-        if (number % i != 0) continue;
-        above = i;
-        break;
-    }
-    if (above == below) return {std::to_string(below)};
-    return {std::to_string(below), std::to_string(above)};
-}
-
 void check_numbers(const PoprunRequest& request) {
     const int instances = request.instances;
     if (request.replicas % instances != 0) {
-        const int lower = request.replicas / instances * instances;
-        Words legal;
-        if (lower > 0) legal.push_back(std::to_string(lower));
-        legal.push_back(std::to_string(lower + instances));
         refuse_line("--num-replicas " + std::to_string(request.replicas) + " cannot be divided among --num-instances " +
-                    std::to_string(instances) + "; possible are --num-replicas " + joined(legal, " or ") +
-                    ", or --num-instances " + joined(nearest_divisors(request.replicas, instances), " or "));
+                    std::to_string(instances) + "; possible are --num-replicas " +
+                    joined(multiples_near(instances, request.replicas), " or ") + ", or --num-instances " +
+                    joined(divisors_near(request.replicas, instances), " or "));
     }
     if (request.ilds && instances % *request.ilds != 0) {
         refuse_line("--num-ilds " + std::to_string(*request.ilds) + " does not divide --num-instances " +
                     std::to_string(instances) + "; possible are " +
-                    joined(nearest_divisors(instances, *request.ilds), " or "));
+                    joined(divisors_near(instances, *request.ilds), " or "));
     }
     if (request.only_output_from && *request.only_output_from >= instances) {
         refuse_line("--only-output-from-instance " + std::to_string(*request.only_output_from) +
@@ -151,12 +134,9 @@ private:
         }
         const auto count = static_cast<int>(request_.hosts.size());
         if (request_.instances % count != 0) {
-            const int lower = request_.instances / count * count;
-            Words legal;
-            if (lower > 0) legal.push_back(std::to_string(lower));
-            legal.push_back(std::to_string(lower + count));
             refuse_line("--num-instances " + std::to_string(request_.instances) + " cannot be divided among " +
-                        counted(count, "host") + "; possible are " + joined(legal, " or "));
+                        counted(count, "host") + "; possible are " +
+                        joined(multiples_near(count, request_.instances), " or "));
         }
         for (const std::string& host : request_.hosts)
             add_host(host, request_.instances / count);

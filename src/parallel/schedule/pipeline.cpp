@@ -7,6 +7,8 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/numbers.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::schedule {
 namespace {
@@ -103,16 +105,11 @@ std::int64_t micro_batch_unit(const Pipeline& pipeline) {
 void check_micro_batches(const Pipeline& pipeline, std::int64_t micro_batches) {
     const std::int64_t unit = micro_batch_unit(pipeline);
     if (micro_batches >= 1 && micro_batches % unit == 0) return;
-    const std::int64_t below = std::max<std::int64_t>(0, micro_batches / unit * unit);
-    const std::string nearest = below == 0 ? std::to_string(unit)
-                                : below > std::numeric_limits<std::int64_t>::max() - unit
-                                    ? std::to_string(below)
-                                    : std::to_string(below) + " or " + std::to_string(below + unit);
     throw Error(ErrorKind::usage, "--pipeline-schedule " + std::string(spelling(pipeline.schedule)) + " with " +
                                       std::to_string(pipeline.stages) +
                                       " stages needs a --gradient-accumulation-count that is a multiple of " +
                                       std::to_string(unit) + ", not " + std::to_string(micro_batches) +
-                                      "; the nearest are " + nearest);
+                                      "; the nearest are " + joined(multiples_near(unit, micro_batches), " or "));
 }
 
 double bubble(const Pipeline& pipeline, std::int64_t micro_batches, const StageTimes& each) {

@@ -14,6 +14,7 @@
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/numbers.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/commands.h"
@@ -110,10 +111,9 @@ Violation accumulation_fits_stages(const Resolution& run) {
     const std::int64_t unit = block(run);
     const std::int64_t count = run.settings().training.gradient_accumulation_count;
     if (count % unit == 0) return {};
-    const std::int64_t below = count / unit * unit;
     return "--gradient-accumulation-count " + std::to_string(count) + " is not a multiple of " + std::to_string(unit) +
            ", twice the number of --pipeline-stages; the nearest multiples: " +
-           (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
+           joined(multiples_near(unit, count), " and ");
 }
 
 Violation data_given(const Resolution& run) {
