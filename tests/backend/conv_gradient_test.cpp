@@ -11,6 +11,7 @@
 #include "cnntrain/backend/backends.h"
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
+#include "support/thread_communicators.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {

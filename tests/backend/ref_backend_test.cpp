@@ -8,6 +8,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/op_cases.h"
+#include "support/thread_communicators.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {

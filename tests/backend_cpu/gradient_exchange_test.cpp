@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/parallel/communicator.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 
 namespace cnntrain::cpu {
 namespace {

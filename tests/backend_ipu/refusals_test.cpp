@@ -8,6 +8,7 @@
 #include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 #include "train/staged.h"
 
 namespace cnntrain::run::testing {

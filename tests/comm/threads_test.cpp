@@ -16,6 +16,7 @@
 #include "comm/checks.h"
 #include "support/errors.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 
 namespace cnntrain::comm::testing {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cnntrain/backend/backends.h"
 #include "golden/bert.h"
+#include "support/thread_communicators.h"
 
 namespace cnntrain::golden {
 namespace {

@@ -19,6 +19,7 @@
 #include "cnntrain/parallel/communicator.h"
 #include "run/profile/session.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::profile::testing {

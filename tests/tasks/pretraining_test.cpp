@@ -19,6 +19,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/thread_communicators.h"
 #include "support/words.h"
 #include "tasks/pretraining/options.h"
 

@@ -7,6 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 #include "tasks/task_table.h"
 #include "train/fixtures.h"
 

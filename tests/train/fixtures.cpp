@@ -11,6 +11,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "support/temporary_folder.h"
+#include "support/thread_communicators.h"
 #include "support/words.h"
 
 namespace cnntrain::run::testing {

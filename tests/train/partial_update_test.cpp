@@ -14,6 +14,7 @@
 #include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/weights.h"
 #include "support/errors.h"
+#include "support/thread_communicators.h"
 #include "train/staged.h"
 
 namespace cnntrain::run::testing {

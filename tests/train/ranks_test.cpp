@@ -14,6 +14,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "run/ranks.h"
 #include "support/matchers.h"
+#include "support/thread_communicators.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::run::testing {

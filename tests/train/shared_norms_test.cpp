@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
+#include "support/thread_communicators.h"
 #include "train/staged.h"
 
 namespace cnntrain::run::testing {

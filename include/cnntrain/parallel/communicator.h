@@ -1,7 +1,7 @@
 // Communication between the processes of one run: sums of gradients, broadcasts of weights, gathers of small values.
 //
 // Collective operations: every rank calls the same ones in the same order with the same sizes. A communicator is used
-// by one thread at a time. Three members: alone (one rank, nothing is copied), threads of one process, MPI.
+// by one thread at a time. Two members: alone (one rank, nothing is copied), MPI. Tests have ranks that are threads.
 //
 // Sums. The result has the same bits on all ranks and in every run: the ranks of a node are added in rank order, ((a +
 // b) + c) + ..., then the sums of the nodes in the order of their lowest ranks, all in float. Both routes follow this
@@ -173,15 +173,12 @@ std::string differences(Communicator& communicator, std::span<const SharedSettin
 struct Settings {
     /// Longest wait for another rank. Must exceed the time of a bucket, and of writing a checkpoint.
     double timeout_seconds = 300;
-    /// Ranks that share a node; 0: those that share memory (threads: all). A smaller number divides a node into
-    /// several, so that the hierarchical route can be tried on one machine.
+    /// Ranks that share a node; 0: those that share memory. A smaller number divides a node into several, so that the
+    /// hierarchical route can be tried on one machine.
     int ranks_per_node = 0;
 };
 
 std::unique_ptr<Communicator> make_alone();
-
-/// One communicator for each of `ranks` threads; for tests.
-std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, const Settings& settings);
 
 /// The ranks that mpirun or srun started; one rank without a launcher. Initialises MPI with MPI_THREAD_SERIALIZED, once
 /// per process; its destructor finalises MPI if finish() was called. Error(unsupported) in a build without MPI.
