@@ -411,13 +411,8 @@ std::string kept_name(std::int64_t iteration, int rank, int ranks) {
 }
 
 bool is_kept_update(std::string_view name) {
-    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-    name.remove_prefix(kBegin.size());
-    name.remove_suffix(std::min(name.size(), kEnd.size()));
-    const auto is_number = [](std::string_view text) {
-        return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
     constexpr std::string_view kRank = "-rank";
+    name = framed(name, kBegin, kEnd);
     const std::size_t rank = name.find(kRank);
     if (rank == std::string_view::npos) return is_number(name);
     return is_number(name.substr(0, rank)) && is_number(name.substr(rank + kRank.size()));

@@ -45,16 +45,6 @@ constexpr std::string_view kAverages = "ckpt";
 constexpr std::string_view kEventsFolder = "event";  // of pretraining
 constexpr std::string_view kEvents = "events.out.tfevents.";
 
-bool is_number(std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-/// The part of `name` between the prefix `begin` and the suffix `end`; empty if `name` does not have both.
-std::string_view framed(std::string_view name, std::string_view begin, std::string_view end) {
-    if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
-    return name.substr(begin.size(), name.size() - begin.size() - end.size());
-}
-
 /// True for "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors" and "weight_avg_ema.safetensors", false for
 /// files that the user named for `average`.
 bool is_own_average(std::string_view name) {

@@ -274,6 +274,17 @@ inline std::string folder_part(const std::string& path) {
     return path.substr(0, path.size() - last_part(path).size());
 }
 
+/// The part of a name between a prefix and a suffix; empty if it does not have both. A view of `name`.
+inline std::string_view framed(std::string_view name, std::string_view begin, std::string_view end) {
+    if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
+    return name.substr(begin.size(), name.size() - begin.size() - end.size());
+}
+
+/// True for digits alone, at least one.
+inline bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // Bytes as text: base 64 (RFC 4648, section 4).
 
 inline std::string base64(std::string_view bytes) {

@@ -89,8 +89,7 @@ void add_results(std::vector<Field>& fields, const std::vector<Column>& columns,
 std::string_view own_curve(std::string_view validated) {
     if (!validated.starts_with("weight_avg")) return {};
     const std::size_t dash = validated.rfind('-');
-    const bool numbered = dash != std::string_view::npos && dash + 1 < validated.size() &&
-                          validated.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+    const bool numbered = dash != std::string_view::npos && is_number(validated.substr(dash + 1));
     return numbered ? validated.substr(0, dash) : validated;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile {
@@ -185,10 +186,8 @@ void write_report(FileSystem& files, const std::string& folder, const Report& re
 }
 
 bool is_profile_name(std::string_view name) {
-    if (name == kTraceFile || name == kStacksFile || name == kJsonFile) return true;
-    if (!name.starts_with(kRankBegin) || !name.ends_with(kRankEnd)) return false;
-    name.remove_prefix(kRankBegin.size());
-    return name.size() > kRankEnd.size() && name.find_first_not_of("0123456789") == name.size() - kRankEnd.size();
+    return name == kTraceFile || name == kStacksFile || name == kJsonFile ||
+           is_number(framed(name, kRankBegin, kRankEnd));
 }
 
 /// A trace and stacks are recognised by their first bytes, which others hardly have.
