@@ -121,22 +121,20 @@ std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSe
 class Loader final : public Stream {
 public:
     Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings);
-    ~Loader() override;  // leases may outlive the loader
 
-    std::vector<Field> fields() const override;
+    std::vector<Field> fields() const override { return ring_->fields(); }
     /// An error that occurs while a batch is filled is thrown when that batch is requested, and by every later call.
     /// Throws Interrupted if a stop is requested before the batch is ready.
-    Batch next() override;
+    Batch next() override { return ring_->next(); }
 
-    std::int64_t micro_batch() const override;
-    std::int64_t samples() const override;
-    std::int64_t batches_per_sweep() const override;
-    std::int64_t position() const override;
-    StreamStats stats() const override;
+    std::int64_t micro_batch() const override { return ring_->micro_batch(); }
+    std::int64_t samples() const override { return ring_->samples(); }
+    std::int64_t batches_per_sweep() const override { return ring_->batches_per_sweep(); }
+    std::int64_t position() const override { return ring_->position(); }
+    StreamStats stats() const override { return ring_->stats(); }
 
 private:
-    class Ring;                   // a SlotOwner
-    std::shared_ptr<Ring> ring_;  // shared with the leases
+    std::shared_ptr<Stream> ring_;  // its workers end with the loader, its memory with the last lease
 };
 
 // The interface for training and validation: the opened and checked data of one split, delivered as batches.

@@ -209,9 +209,11 @@ std::uint64_t loader_bytes(const std::vector<Field>& sample, const LoaderSetting
     return ring_size(sample, settings).bytes + workers * (thread_stack_bytes() + kWorkerBytes);
 }
 
+namespace {
+
 /// The slots and the workers that fill them. Batches are opened in order. Workers claim small groups of samples of the
 /// newest open batch, so that all workers share the work even on a single batch.
-class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
+class Ring final : public Stream, public SlotOwner, public std::enable_shared_from_this<Ring> {
 public:
     Ring(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings)
         : dataset_(std::move(dataset)), settings_(settings), planner_(dataset_->size(), settings) {
@@ -257,17 +259,17 @@ public:
         threads_.clear();
     }
 
-    Batch next();
+    Batch next() override;
 
-    const std::vector<Field>& fields() const { return fields_; }
-    std::int64_t micro_batch() const { return settings_.micro_batch; }
-    std::int64_t samples() const { return dataset_->samples(); }
-    std::int64_t batches_per_sweep() const { return planner_.places().batches_per_sweep(); }
-    std::int64_t position() const {
+    std::vector<Field> fields() const override { return fields_; }
+    std::int64_t micro_batch() const override { return settings_.micro_batch; }
+    std::int64_t samples() const override { return dataset_->samples(); }
+    std::int64_t batches_per_sweep() const override { return planner_.places().batches_per_sweep(); }
+    std::int64_t position() const override {
         const std::lock_guard lock(mutex_);
         return planner_.places().round_begin(delivered_);
     }
-    StreamStats stats() const;
+    StreamStats stats() const override;
     void release(std::size_t slot) noexcept override;
 
 private:
@@ -322,13 +324,13 @@ private:
     std::vector<std::thread> threads_;
 };
 
-Slot* Loader::Ring::find_slot(SlotState state) const {
+Slot* Ring::find_slot(SlotState state) const {
     const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
     return found == slots_.end() ? nullptr : &*found;
 }
 
 /// Stores the plan of the batch after the opened one in `next`.
-void Loader::Ring::open_batch(std::vector<PlannedSample>& next) {
+void Ring::open_batch(std::vector<PlannedSample>& next) {
     Slot& slot = *find_slot(SlotState::free);
     slot.plan.swap(ahead_);
     slot.state = SlotState::filling;
@@ -342,7 +344,7 @@ void Loader::Ring::open_batch(std::vector<PlannedSample>& next) {
     work_.notify_all();
 }
 
-Loader::Ring::Claim Loader::Ring::claim(std::vector<PlannedSample>& next) {
+Ring::Claim Ring::claim(std::vector<PlannedSample>& next) {
     if (open_ == nullptr) open_batch(next);
     Slot& slot = *open_;
     const std::int64_t first = slot.claimed;
@@ -351,7 +353,7 @@ Loader::Ring::Claim Loader::Ring::claim(std::vector<PlannedSample>& next) {
     return {&slot, first, slot.claimed};
 }
 
-bool Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
+bool Ring::finish(const Claim& claim, const Outcome& outcome) {
     Slot& slot = *claim.slot;
     if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
         slot.error = outcome.error;
@@ -364,7 +366,7 @@ bool Loader::Ring::finish(const Claim& claim, const Outcome& outcome) {
     return slot.finished == settings_.micro_batch;
 }
 
-void Loader::Ring::deliver(Slot& slot) {
+void Ring::deliver(Slot& slot) {
     slot.state = SlotState::ready;
     slot.created = Clock::now();
     ready_.notify_one();
@@ -372,7 +374,7 @@ void Loader::Ring::deliver(Slot& slot) {
 
 /// An exception other than a sample's error, thrown while a worker plans or transforms, ends the stream, not the
 /// process.
-void Loader::Ring::work(Timeline::Track* track) {
+void Ring::work(Timeline::Track* track) {
     try {
         fill_batches(track);
     } catch (...) {
@@ -384,7 +386,7 @@ void Loader::Ring::work(Timeline::Track* track) {
 }
 
 /// `track`: of this worker; null: nothing is recorded.
-void Loader::Ring::fill_batches(Timeline::Track* track) {
+void Ring::fill_batches(Timeline::Track* track) {
     Workspace workspace;
     std::vector<std::span<std::byte>> view(sample_bytes_.size());  // fields of the sample being read
     std::vector<PlannedSample> next;                               // records to announce
@@ -422,21 +424,20 @@ void Loader::Ring::fill_batches(Timeline::Track* track) {
 }
 
 /// Called by the worker that finished the batch. No other thread uses the slot until it is delivered.
-void Loader::Ring::transform(Slot& slot) const {
+void Ring::transform(Slot& slot) const {
     const std::int64_t number = planner_.places().first_sample(slot.batch) / settings_.micro_batch;
     settings_.transform->make(number, filled_, slot.source, slot.made);
 }
 
 /// Announces the records of the batch after the one being filled, so that the disk works while processors decode.
-void Loader::Ring::announce(std::vector<PlannedSample>& next) const {
+void Ring::announce(std::vector<PlannedSample>& next) const {
     for (const PlannedSample& sample : next) {
         if (sample.record != kPaddingSample) dataset_->will_need(sample.record);
     }
     next.clear();
 }
 
-Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, std::vector<std::span<std::byte>>& view,
-                                         Workspace& workspace) const {
+Ring::Outcome Ring::fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const {
     Outcome outcome;
     for (std::int64_t i = claim.first; i < claim.end; ++i) {
         const auto at = static_cast<std::size_t>(i);
@@ -455,7 +456,7 @@ Loader::Ring::Outcome Loader::Ring::fill(const Claim& claim, std::vector<std::sp
     return outcome;
 }
 
-Batch Loader::Ring::next() {
+Batch Ring::next() {
     const Clock::time_point start = Clock::now();
     std::unique_lock lock(mutex_);
     const auto find_next = [&]() -> Slot* {
@@ -488,7 +489,7 @@ Batch Loader::Ring::next() {
     return {slot->fields, valid, first_sample, Lease(shared_from_this(), number), slot->created};
 }
 
-void Loader::Ring::release(std::size_t slot) noexcept {
+void Ring::release(std::size_t slot) noexcept {
     {
         const std::lock_guard lock(mutex_);
         slots_[slot].state = SlotState::free;
@@ -496,7 +497,7 @@ void Loader::Ring::release(std::size_t slot) noexcept {
     work_.notify_one();
 }
 
-StreamStats Loader::Ring::stats() const {
+StreamStats Ring::stats() const {
     const std::lock_guard lock(mutex_);
     StreamStats stats = stats_;
     const DatasetState state = dataset_->state();
@@ -505,6 +506,8 @@ StreamStats Loader::Ring::stats() const {
     return stats;
 }
 
+}  // namespace
+
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
     CNNTRAIN_CHECK(dataset->size() > 0 && dataset->size() <= std::numeric_limits<std::uint32_t>::max(),
@@ -512,34 +515,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
     CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a sweep starts at its first sample");
-    ring_ = std::make_shared<Ring>(std::move(dataset), settings);
-    ring_->start();
-}
-
-Loader::~Loader() {
-    ring_->stop();
-}
-
-std::vector<Field> Loader::fields() const {
-    return ring_->fields();
-}
-Batch Loader::next() {
-    return ring_->next();
-}
-std::int64_t Loader::micro_batch() const {
-    return ring_->micro_batch();
-}
-std::int64_t Loader::samples() const {
-    return ring_->samples();
-}
-std::int64_t Loader::batches_per_sweep() const {
-    return ring_->batches_per_sweep();
-}
-std::int64_t Loader::position() const {
-    return ring_->position();
-}
-StreamStats Loader::stats() const {
-    return ring_->stats();
+    const auto ring = std::make_shared<Ring>(std::move(dataset), settings);
+    ring->start();
+    ring_ = std::shared_ptr<Stream>(ring.get(), [ring](Stream*) { ring->stop(); });
 }
 
 }  // namespace cnntrain::data
