@@ -1,6 +1,7 @@
 // A data set: samples by number, readable from several threads at once.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,21 +59,25 @@ struct StageSeconds {
     double resize = 0;   // resizing, with mirroring, conversion and storing
     double augment = 0;  // further changes of training images
 
+    struct Stage {
+        const char* name;
+        double StageSeconds::*seconds;
+    };
+    static constexpr std::array<Stage, 5> kAll = {{{"read", &StageSeconds::read},
+                                                   {"parse", &StageSeconds::parse},
+                                                   {"decode", &StageSeconds::decode},
+                                                   {"resize", &StageSeconds::resize},
+                                                   {"augment", &StageSeconds::augment}}};
+
     double total() const { return read + parse + decode + resize + augment; }
     StageSeconds& operator+=(const StageSeconds& other) {
-        read += other.read;
-        parse += other.parse;
-        decode += other.decode;
-        resize += other.resize;
-        augment += other.augment;
+        for (const Stage& stage : kAll)
+            this->*stage.seconds += other.*stage.seconds;
         return *this;
     }
     StageSeconds& operator-=(const StageSeconds& other) {
-        read -= other.read;
-        parse -= other.parse;
-        decode -= other.decode;
-        resize -= other.resize;
-        augment -= other.augment;
+        for (const Stage& stage : kAll)
+            this->*stage.seconds -= other.*stage.seconds;
         return *this;
     }
 };

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -21,8 +22,38 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-Json waits_json(const Waits& waits) {
-    return {{"input", waits.input}, {"lanes", waits.lanes}, {"ranks", waits.ranks}};
+// Names of members, for writing and reading.
+
+constexpr std::tuple kWaitsMembers = {std::pair("input", &Waits::input), std::pair("lanes", &Waits::lanes),
+                                      std::pair("ranks", &Waits::ranks)};
+constexpr std::tuple kRunMembers = {std::pair("title", &Profile::title),
+                                    std::pair("line", &Profile::line),
+                                    std::pair("version", &Profile::version),
+                                    std::pair("machine", &Profile::machine),
+                                    std::pair("unit", &Profile::unit),
+                                    std::pair("type", &Profile::type),
+                                    std::pair("faster_in_16_bits", &Profile::faster_in_16_bits),
+                                    std::pair("trains", &Profile::trains),
+                                    std::pair("rank", &Profile::rank),
+                                    std::pair("steps", &Profile::steps),
+                                    std::pair("samples", &Profile::samples),
+                                    std::pair("micro_batch", &Profile::micro_batch),
+                                    std::pair("image_megapixels", &Profile::image_megapixels),
+                                    std::pair("threads", &Profile::threads),
+                                    std::pair("lanes", &Profile::lanes),
+                                    std::pair("cores", &Profile::cores),
+                                    std::pair("processors", &Profile::processors)};
+constexpr std::tuple kRowMembers = {
+    std::pair("name", &Row::name),       std::pair("op", &Row::op),
+    std::pair("phase", &Row::phase),     std::pair("implementation", &Row::implementation),
+    std::pair("stage", &Row::stage),     std::pair("runs", &Row::runs),
+    std::pair("seconds", &Row::seconds), std::pair("run_seconds", &Row::run_seconds),
+    std::pair("gflop", &Row::gflop),     std::pair("megabytes", &Row::megabytes)};
+
+template <typename T, typename Members> Json json_of(const T& object, const Members& members) {
+    Json json;
+    std::apply([&](const auto&... member) { ((json[member.first] = object.*member.second), ...); }, members);
+    return json;
 }
 
 Json peaks_json(const Peaks& peaks) {
@@ -39,11 +70,7 @@ Json peaks_json(const Peaks& peaks) {
 }
 
 Json row_json(const Row& row, const Peaks& peaks) {
-    Json json = {{"name", row.name},       {"op", row.op},
-                 {"phase", row.phase},     {"implementation", row.implementation},
-                 {"stage", row.stage},     {"runs", row.runs},
-                 {"seconds", row.seconds}, {"run_seconds", row.run_seconds},
-                 {"gflop", row.gflop},     {"megabytes", row.megabytes}};
+    Json json = json_of(row, kRowMembers);
     const Roofline least = roofline(row, peaks);
     if (least.seconds <= 0) return json;
     json["roofline"] = least.share_of(row.seconds);
@@ -52,36 +79,14 @@ Json row_json(const Row& row, const Peaks& peaks) {
 }
 
 Json input_json(const InputWork& work) {
+    Json stages;
+    for (const auto& [name, seconds] : data::StageSeconds::kAll)
+        stages[name] = work.stages.*seconds;
     return {{"threads", work.threads},
             {"seconds", work.seconds},
-            {"stages",
-             {{"read", work.stages.read},
-              {"parse", work.stages.parse},
-              {"decode", work.stages.decode},
-              {"resize", work.stages.resize},
-              {"augment", work.stages.augment}}},
+            {"stages", std::move(stages)},
             {"samples", work.samples},
             {"megapixels", work.megapixels}};
-}
-
-Json run_json(const Profile& profile) {
-    return {{"title", profile.title},
-            {"line", profile.line},
-            {"version", profile.version},
-            {"machine", profile.machine},
-            {"unit", profile.unit},
-            {"type", profile.type},
-            {"faster_in_16_bits", profile.faster_in_16_bits},
-            {"trains", profile.trains},
-            {"rank", profile.rank},
-            {"steps", profile.steps},
-            {"samples", profile.samples},
-            {"micro_batch", profile.micro_batch},
-            {"image_megapixels", profile.image_megapixels},
-            {"threads", profile.threads},
-            {"lanes", profile.lanes},
-            {"cores", profile.cores},
-            {"processors", profile.processors}};
 }
 
 Json operations_json(const Profile& profile) {
@@ -173,17 +178,17 @@ std::string frames_of(const std::string& name) {
 std::string to_json(const Profile& profile, const Verdict& verdict) {
     Json ranks = Json::array();
     for (const RankTimes& rank : profile.ranks)
-        ranks.push_back({{"step_seconds", rank.step}, {"waits", waits_json(rank.waits)}});
+        ranks.push_back({{"step_seconds", rank.step}, {"waits", json_of(rank.waits, kWaitsMembers)}});
     Json memory = Json::array();
     for (const Owner& owner : profile.memory)
         memory.push_back({{"owner", owner.name}, {"bytes", owner.bytes}});
     const Json json = {
         {"cnntrain_profile", 1},
-        {"run", run_json(profile)},
+        {"run", json_of(profile, kRunMembers)},
         {"step_seconds", profile.step_seconds},
         {"samples_per_second", profile.samples_per_second()},
         {"computed_seconds", profile.computed()},
-        {"waits", waits_json(profile.waits)},
+        {"waits", json_of(profile.waits, kWaitsMembers)},
         {"other_seconds", profile.other()},
         {"peaks", peaks_json(profile.peaks)},
         {"other_programs",
@@ -250,46 +255,21 @@ Json part(const Json& object, const char* key) {
     return object.value(key, Json::object());
 }
 
-Waits waits_in(const Json& object) {
-    Waits waits;
-    take(object, "input", waits.input);
-    take(object, "lanes", waits.lanes);
-    take(object, "ranks", waits.ranks);
-    return waits;
+template <typename T, typename Members> void take_all(const Json& json, T& object, const Members& members) {
+    std::apply([&](const auto&... member) { (take(json, member.first, object.*member.second), ...); }, members);
 }
 
-void take_run(const Json& run, Profile& profile) {
-    take(run, "title", profile.title);
-    take(run, "line", profile.line);
-    take(run, "version", profile.version);
-    take(run, "machine", profile.machine);
-    take(run, "unit", profile.unit);
-    take(run, "type", profile.type);
-    take(run, "faster_in_16_bits", profile.faster_in_16_bits);
-    take(run, "trains", profile.trains);
-    take(run, "rank", profile.rank);
-    take(run, "steps", profile.steps);
-    take(run, "samples", profile.samples);
-    take(run, "micro_batch", profile.micro_batch);
-    take(run, "image_megapixels", profile.image_megapixels);
-    take(run, "threads", profile.threads);
-    take(run, "lanes", profile.lanes);
-    take(run, "cores", profile.cores);
-    take(run, "processors", profile.processors);
+Waits waits_in(const Json& object) {
+    Waits waits;
+    take_all(object, waits, kWaitsMembers);
+    return waits;
 }
 
 Row row_in(const Json& object) {
     Row row;
-    take(object, "name", row.name);
-    row.op = object.at("op").get<std::string>();
-    take(object, "phase", row.phase);
-    take(object, "implementation", row.implementation);
-    take(object, "stage", row.stage);
-    take(object, "runs", row.runs);
-    row.seconds = object.at("seconds").get<double>();
-    take(object, "run_seconds", row.run_seconds);
-    take(object, "gflop", row.gflop);
-    take(object, "megabytes", row.megabytes);
+    object.at("op");  // these two are never missing
+    object.at("seconds");
+    take_all(object, row, kRowMembers);
     return row;
 }
 
@@ -300,11 +280,8 @@ InputWork input_in(const Json& object) {
     take(object, "samples", work.samples);
     take(object, "megapixels", work.megapixels);
     const Json stages = part(object, "stages");
-    take(stages, "read", work.stages.read);
-    take(stages, "parse", work.stages.parse);
-    take(stages, "decode", work.stages.decode);
-    take(stages, "resize", work.stages.resize);
-    take(stages, "augment", work.stages.augment);
+    for (const auto& [name, seconds] : data::StageSeconds::kAll)
+        take(stages, name, work.stages.*seconds);
     return work;
 }
 
@@ -329,7 +306,7 @@ Peaks peaks_in(const Json& object) {
 
 Profile profile_in(const Json& document) {
     Profile profile;
-    take_run(document.at("run"), profile);
+    take_all(document.at("run"), profile, kRunMembers);
     take(document, "step_seconds", profile.step_seconds);
     profile.waits = waits_in(part(document, "waits"));
     profile.peaks = peaks_in(part(document, "peaks"));

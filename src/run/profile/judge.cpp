@@ -420,11 +420,8 @@ std::string input_text(const Profile& profile) {
     const auto add = [&](const char* name, double seconds) {
         if (seconds > 0.005 * work.seconds) parts.push_back(name + formatted(" %.0f %%", 100 * seconds / work.seconds));
     };
-    add("read", work.stages.read);
-    add("parse", work.stages.parse);
-    add("decode", work.stages.decode);
-    add("resize", work.stages.resize);
-    add("augment", work.stages.augment);
+    for (const auto& [name, seconds] : data::StageSeconds::kAll)
+        add(name, work.stages.*seconds);
     if (!parts.empty()) text += " (" + joined(parts) + ")";
     if (work.megapixels > 0) text += formatted("; files of %.2f megapixels", work.megapixels);
     return text + "\n";

@@ -104,9 +104,8 @@ void Session::measure_input(const data::StreamStats& end, std::int64_t steps) {
     InputWork work{.threads = end.workers, .seconds = (end.work_seconds - stream_.work_seconds) / count};
     work.stages = end.stages;
     work.stages -= stream_.stages;
-    for (double* const stage :
-         {&work.stages.read, &work.stages.parse, &work.stages.decode, &work.stages.resize, &work.stages.augment})
-        *stage /= count;
+    for (const auto& stage : data::StageSeconds::kAll)
+        work.stages.*stage.seconds /= count;
     work.samples = filled / count;
     if (filled > 0) work.megapixels = 1e-6 * static_cast<double>(end.stored_pixels - stream_.stored_pixels) / filled;
     profile_.input = work;
