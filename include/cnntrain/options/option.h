@@ -353,6 +353,8 @@ bool is_list(const Option& option);
 
 /// The rows of all parts, in order.
 std::vector<Option> concatenated(std::vector<std::vector<Option>> parts);
+/// `rows`, all of which change numerical results.
+std::vector<Option> numeric(std::vector<Option> rows);
 /// `rows` in which the one with this flag is changed().
 template <typename Change>
 std::vector<Option> with_change(std::vector<Option> rows, std::string_view flag, const Change& change) {

@@ -143,6 +143,12 @@ std::vector<Option> concatenated(std::vector<std::vector<Option>> parts) {
     return all;
 }
 
+std::vector<Option> numeric(std::vector<Option> rows) {
+    for (Option& row : rows)
+        row.numerics = true;
+    return rows;
+}
+
 std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more) {
     const auto found = std::ranges::find(rows, flag, &Option::flag);
     CNNTRAIN_CHECK(found != rows.end(), "no option " + std::string(flag) + " here");
@@ -193,40 +199,37 @@ std::vector<Option> shared_head_options() {
 }
 
 std::vector<Option> shared_loss_options() {
-    return {
+    std::vector<Option> rows = {
         {.flag = "--class-weights",
          .help =
              "Weights of the classes in the training loss: balanced (by the number of training samples), numbers "
              "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line. With --labels several, of samples that have "
              "the label; balanced: samples without it / samples with it.",
-         .commands = kT,
-         .numerics = true,
          .bind = to<&Settings::loss, &run::LossSettings::class_weights>()},
         {.flag = "--focal-gamma",
          .help =
              "With --labels several: exponent of the focal loss, in which a label of probability p counts (1 - p)^G "
              "times, such as 2; 0: cross entropy.",
          .range = between(0, 100),
-         .commands = kT,
          .acts = {.needs = {{"labels", {spelling(nn::LabelKind::several)}}}},
-         .numerics = true,
          .bind = to<&Settings::loss, &run::LossSettings::focal_gamma>()},
         {.flag = "--teacher",
          .help = "Run or file of weights of a network with the same classes, usually a larger one, whose answers the "
                  "training learns, too.",
-         .commands = kT,
-         .numerics = true,
          .names = Names::path,
          .bind = left_open(to<&Settings::loss, &run::LossSettings::teacher>())},
         {.flag = "--distill",
          .help = "A,T: the loss is 1 - A times the usual one and A times T^2 times the divergence of the network's "
                  "probabilities from the teacher's, both at temperature T; without it, 0.5,4.",
          .range = between(0, 100),
-         .commands = kT,
          .acts = {.needs = {{"teacher"}}},
-         .numerics = true,
          .bind = left_open(to<&Settings::loss, &run::LossSettings::distill>())},
     };
+    for (Option& row : rows) {
+        row.commands = kT;
+        row.numerics = true;
+    }
+    return rows;
 }
 
 }  // namespace cnntrain::options

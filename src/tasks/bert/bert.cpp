@@ -73,7 +73,7 @@ const std::vector<Need>& lamb_only() {
 /// One of the widths of GroupBERT's layers.
 Option group_size(std::string_view flag, std::string_view help, Binding bind) {
     static const std::vector<Need> needs = {{"groupbert"}};
-    return {.flag = flag, .help = help, .range = kBertWidth, .acts = {.needs = needs}, .numerics = true, .bind = bind};
+    return {.flag = flag, .help = help, .range = kBertWidth, .acts = {.needs = needs}, .bind = bind};
 }
 
 Binding rounding() {
@@ -90,88 +90,73 @@ Binding rounding() {
 }  // namespace
 
 std::vector<Option> bert_size_options() {
-    return {
+    return numeric({
         {.flag = "--vocab-size",
          .help = "Rows of the table of words, V. Words beyond it have the zero vector and are not predicted.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>())},
         {.flag = "--hidden-size",
          .help = "Width H of the model, a multiple of --num-attention-heads.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::hidden>())},
         {.flag = "--num-hidden-layers",
          .help = "Encoder layers.",
          .range = between(1, 10000),
-         .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::layers>())},
         {.flag = "--num-attention-heads",
          .help = "Attention heads of each layer.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::heads>())},
         {.flag = "--intermediate-size",
          .help = "Width of the feed-forward part of each layer.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = left_open(to<&BertTaskSettings::model, &nn::BertSettings::intermediate>())},
         {.flag = "--max-position-embeddings",
          .help = "Rows of the table of positions.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::positions>()},
         {.flag = "--type-vocab-size",
          .help = "Rows of the table of segments.",
          .range = kBertWidth,
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::segment_types>()},
-    };
+    });
 }
 
 std::vector<Option> bert_layer_options() {
-    return {
+    std::vector<Option> rows = {
         {.flag = "--hidden-act",
          .type = Type::choice,
          .fallback = "gelu",
          .help = "Activation of --use-cls-layer. The encoder's activation is gelu_erf, as in Google's and Hugging "
                  "Face's checkpoints, if this is gelu_erf, otherwise gelu, its approximation by tanh.",
          .choices = hidden_activation_names(),
-         .numerics = true,
          .bind = hidden_activation()},
         {.flag = "--layer-norm-epsilon",
          .fallback = 1e-3,
          .help = "Added to the variances of all norms; 1e-12 in Google's and Hugging Face's checkpoints.",
          .range = between(0, 1),
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::norm_epsilon>()},
         {.flag = "--hidden-dropout-prob",
          .help = "Dropout rate of the embeddings and of the results of both parts of each layer.",
          .range = kDropped,
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden_dropout>()},
         {.flag = "--attention-probs-dropout-prob",
          .help = "Dropout rate of attention probabilities.",
          .range = kDropped,
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::attention_dropout>()},
         {.flag = "--initializer-range",
          .help = "Standard deviation of the truncated normal initialiser.",
          .range = between(0, 1e6),
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::initializer_range>()},
         {.flag = "--use-qkv-bias",
          .help = "Biases of queries and values. A bias of keys would not change the softmax.",
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_bias>()},
         {.flag = "--use-qkv-split",
          .help = "Keep the weights of queries, keys and values as three variables. Results are the same.",
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_split>()},
         {.flag = "--use-attention-projection-bias",
          .type = Type::boolean_value,
          .help = "Bias of the projection after the attention.",
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_bias>()},
         {.flag = "--matmul-serialize-factor",
          .help = "Slices of the products with the table of words that predict words, one after the other; must divide "
@@ -182,7 +167,6 @@ std::vector<Option> bert_layer_options() {
         {.flag = "--groupbert",
          .help = "The encoder of GroupBERT, for files made without --remask: layers with a norm before each part, a "
                  "grouped convolution over the tokens, and two feed-forward parts with grouped projections.",
-         .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::groupbert>()},
         group_size("--groupbert-ffn-output-groups",
                    "GroupBERT: groups of the feed-forward parts' projections; divides --hidden-size and "
@@ -194,6 +178,9 @@ std::vector<Option> bert_layer_options() {
                    "GroupBERT: channels per group of the convolution; divides --hidden-size.",
                    to<&BertTaskSettings::model, &nn::BertSettings::convolution_group>()),
     };
+    for (Option& row : rows)
+        row.numerics = row.acts.on_backends == kAll;  // all but the IPU's own
+    return rows;
 }
 
 Option bert_length_option() {
@@ -217,13 +204,12 @@ Option bert_classifier_dropout_option() {
 }
 
 std::vector<Option> bert_rate_options() {
-    return {
+    return numeric({
         // The rate itself; image classification has a flag of this name for the exponent of a power of 2.
         {.flag = "--base-learning-rate",
          .help = "Learning rate at the end of the warm-up.",
          .range = at_least(0),
          .main_in = kT,
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::base>()},
         changed(shared("--lr-schedule"),
                 [](Option& row) {
@@ -238,32 +224,27 @@ std::vector<Option> bert_rate_options() {
         {.flag = "--lr-power",
          .help = "Exponent of the warm-up and of the decay, or one for each.",
          .range = between(0, 1000),
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::powers>()},
         {.flag = "--warmup",
          .help = "Steps in which the learning rate rises from 0; below 1: their share of the run.",
          .range = between(0, kMostIterations),
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::warmup>()},
         {.flag = "--lr-schedule-by-step",
          .help = "custom: first step and learning rate of each part of the run: {\"0\": 0.001, \"100\": 0.0001}.",
          .acts = {.needs = {{"lr_schedule", {"custom"}}}},
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::values>()},
         {.flag = "--decay-steps",
          .help = "natural_exponential: steps between drops of the learning rate.",
          .unit = "steps",
          .range = between(1, kMostIterations),
          .acts = {.needs = {{"lr_schedule", {"natural_exponential", "exponential"}}}},
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_steps>()},
         {.flag = "--decay-rate",
          .help = "natural_exponential: r of the factor exp(-r) at each drop.",
          .range = between(0, 1e6),
          .acts = {.needs = {{"lr_schedule", {"natural_exponential", "exponential"}}}},
-         .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::decay_rate>()},
-    };
+    });
 }
 
 std::vector<Option> bert_optimiser_options() {

@@ -124,6 +124,10 @@ Binding group_dim() {
     return binding;
 }
 
+template <auto kMember> constexpr Binding efficientnet() {
+    return to<&ImageSettings::model, &nn::ModelSettings::efficientnet, kMember>();
+}
+
 }  // namespace
 
 std::vector<Option> model_options() {
@@ -166,140 +170,108 @@ std::vector<Option> model_options() {
 }
 
 std::vector<Option> convention_options() {
-    return {
+    return numeric({
         {.flag = "--padding",
          .help =
              "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. Without "
              "it, that of the weights of --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.",
-         .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::padding>()},
         {.flag = "--norm-epsilon",
          .help = "Epsilon of the norms; without it, the model's.",
          .range = at_least(0),
-         .numerics = true,
          .bind = left_open(to<&ImageSettings::model, &nn::ModelSettings::epsilon>())},
         {.flag = "--bottleneck-stride",
          .help = "Convolution of a bottleneck that has the stride: 1x1 in the first ResNet and Keras's.",
          .exists_with = {{"model", {"resnet", "resnext"}}},
-         .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::bottleneck_stride>()},
         {.flag = "--network-form",
          .help = "Stem and sizes for large images like ImageNet's or small ones like CIFAR's. Without it, the form of "
                  "the data set; for photos in folders, the one that has the --model-size, or, if both have it, small "
                  "with an --image-size up to 64.",
-         .numerics = true,
          .bind = to<&ImageSettings::network_form>()},
-    };
+    });
 }
 
 std::vector<Option> resnext_options() {
-    return {
+    return numeric({
         {.flag = "--convolution-groups",
          .help = "Cardinality: groups of a grouped convolution.",
          .range = between(0, kMostChannels),
          .exists_with = kResNeXt,
-         .numerics = true,
          .bind = left_open(
              to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::convolution_groups>())},
         {.flag = "--group-dim",
          .help = "Channels per group of a grouped convolution (ResNeXt and EfficientNet).",
          .range = between(0, kMostChannels),
          .exists_with = kResNeXtOrEfficientNet,
-         .numerics = true,
          .bind = group_dim()},
         {.flag = "--widenet",
          .help = "CIFAR: stages as wide as for ImageNet.",
          .exists_with = kResNeXt,
          .acts = {.on = ~kPhotos},
-         .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::resnext, &nn::ResnextSettings::widenet>()},
-    };
+    });
 }
 
 std::vector<Option> efficientnet_options() {
-    return {
+    std::vector<Option> rows = {
         {.flag = "--dropout-rate",
          .help = "Dropout before the last layer; without it, by size.",
          .range = between(0, 1),
-         .exists_with = kEfficientNet,
          .acts = {.in = kT},
-         .numerics = true,
-         .bind =
-             to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::dropout_rate>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::dropout_rate>()},
         {.flag = "--block-survival-prob",
          .help = "Drop-connect: survival probability of the deepest block.",
          .range = between(0, 1),
-         .exists_with = kEfficientNet,
          .acts = {.in = kT},
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet,
-                    &nn::EfficientnetSettings::block_survival_prob>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::block_survival_prob>()},
         {.flag = "--no-se",
          .help = "No squeeze-excite.",
-         .exists_with = kEfficientNet,
-         .numerics = true,
          .bind = to_opposite<&ImageSettings::model, &nn::ModelSettings::efficientnet,
                              &nn::EfficientnetSettings::squeeze_excite>()},
         {.flag = "--depth-divisor",
          .help = "Channel counts are rounded to multiples of this.",
          .range = between(1, kMostChannels),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind =
-             to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::depth_divisor>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::depth_divisor>()},
         {.flag = "--top-width",
          .help = "Channels of the head convolution before scaling.",
          .range = between(-kMostChannels, kMostChannels),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::top_width>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::top_width>()},
         {.flag = "--use-relu",
          .help = "ReLU instead of swish or ReLU6.",
-         .exists_with = kEfficientNet,
-         .numerics = true,
          .bind =
              to_opposite<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::swish>()},
         {.flag = "--expand-ratio",
          .help = "Expansion of the MBConv blocks that have 6 otherwise.",
          .range = between(1, 1024),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind =
-             to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::expand_ratio>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::expand_ratio>()},
         {.flag = "--proxy-norm",
          .help = "Proxy-normalised activations.",
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::proxy_norm>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::proxy_norm>()},
         {.flag = "--proxy-epsilon",
          .help = "Epsilon of the proxy norm.",
          .range = at_least(0),
-         .exists_with = kEfficientNet,
          .acts = {.needs = {{"proxy_norm"}}},
-         .numerics = true,
-         .bind =
-             to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::proxy_epsilon>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::proxy_epsilon>()},
         {.flag = "--proxy-recompute",
          .fallback = true,
          .help = "Keep the proxy norm's activations instead of recomputing them.",
-         .exists_with = kEfficientNet,
          .acts = {.on_backends = kIpu, .never_on_ipu = "--enable-recomputation decides about all activations"},
          .off_switch = true},
         {.flag = "--width-coefficient",
          .help = "Scale of the channel counts; 0: by size.",
          .range = between(0, 100),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet,
-                    &nn::EfficientnetSettings::width_coefficient>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::width_coefficient>()},
         {.flag = "--depth-coefficient",
          .help = "Scale of the block counts; 0: by size.",
          .range = between(0, 100),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::efficientnet,
-                    &nn::EfficientnetSettings::depth_coefficient>()},
+         .bind = efficientnet<&nn::EfficientnetSettings::depth_coefficient>()},
     };
+    for (Option& row : rows) {
+        row.exists_with = kEfficientNet;
+        row.numerics = row.acts.on_backends == kAll;  // all but the IPU's own
+    }
+    return rows;
 }
 
 // Options of the Dataset group.
@@ -575,85 +547,70 @@ const std::vector<Need> kByEpochs = {{"lr_schedule", {"stepped", "cosine", "expo
 }  // namespace
 
 std::vector<Option> schedule_options() {
-    return {
+    std::vector<Option> rows = {
         {.flag = "--warmup-epochs",
          .fallback = 5.0,
          .help = "Length of the linear warm-up of the learning rate; 0: none.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
-         .commands = kT,
          .exists_with = kByEpochs,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_epochs>()},
         {.flag = "--learning-rate-decay",
          .fallback = 0.1,
          .help = "stepped: factor at each drop.",
          .range = at_least(0),
-         .commands = kT,
          .exists_with = kStepped,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::stepped_decay>()},
         {.flag = "--learning-rate-schedule",
          .help = "stepped: positions of the drops, as comma-separated fractions of the run; without it, the model's.",
          .range = between(0, 1),
-         .commands = kT,
          .exists_with = kStepped,
-         .numerics = true,
          .bind = left_open(to<&ImageSettings::learning_rate, &optim::LearningRateSettings::stepped_fractions>())},
         {.flag = "--lr-decay-rate",
          .help = "exponential: factor at each drop.",
          .range = at_least(0),
-         .commands = kT,
          .exists_with = kExponential,
-         .numerics = true,
          .bind = left_open(to<&ImageSettings::learning_rate, &optim::LearningRateSettings::exponential_decay_rate>())},
         {.flag = "--lr-drops",
          .help = "exponential: number of drops, spread evenly over the run.",
          .range = between(0, kMostIterations),
-         .commands = kT,
          .exists_with = kExponential,
-         .numerics = true,
          .bind = left_open(to<&ImageSettings::learning_rate, &optim::LearningRateSettings::exponential_drops>())},
         {.flag = "--poly-lr-decay-power",
          .fallback = 2.0,
          .help = "polynomial_decay_lr: exponent.",
          .range = between(0, 1000),
-         .commands = kT,
          .exists_with = kPolynomial,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_power>()},
         {.flag = "--poly-lr-end-ratio",
          .fallback = 1e-5,
          .help = "polynomial_decay_lr: final learning rate as a share of the base.",
          .range = at_least(0),
-         .commands = kT,
          .exists_with = kPolynomial,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_end_ratio>()},
         {.flag = "--abs-end-learning-rate",
          .help = "polynomial_decay_lr: final learning rate; overrides the ratio. gradual_warmup_then_dec: learning "
                  "rate at the end of the decay; without it, 0.",
          .range = at_least(0),
-         .commands = kT,
          .exists_with = kWithEnd,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_end>()},
         {.flag = "--warmup-iterations",
          .help = "gradual_warmup_then_dec: length of the linear warm-up to the base learning rate; 0: none.",
          .unit = "iterations",
          .range = between(0, kMostIterations),
-         .commands = kT,
          .exists_with = kGradual,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_iterations>()},
         {.flag = "--warmup-start-learning-rate",
          .help = "gradual_warmup_then_dec: learning rate of the first warm-up iteration.",
          .range = at_least(0),
-         .commands = kT,
          .exists_with = kGradual,
-         .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_start>()},
     };
+    for (Option& row : rows) {
+        row.commands = kT;
+        row.numerics = true;
+    }
+    return rows;
 }
 
 }  // namespace cnntrain::tasks
