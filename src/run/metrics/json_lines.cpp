@@ -1,5 +1,7 @@
 #include "cnntrain/run/text_reports.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <variant>
 
@@ -27,11 +29,16 @@ std::string text_of(const json& object) {
     return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-json message(std::string_view level, std::string_view text) {
-    json object = event(kMessage);
-    object["level"] = level;
-    object["text"] = text;
-    return object;
+/// The event with these values of its fields, in the order of json_events().
+std::string line_of(std::string_view name, std::initializer_list<json> values) {
+    const auto described = std::ranges::find(json_events(), name, &JsonEvent::name);
+    CNNTRAIN_CHECK(described != json_events().end() && described->fields.size() == values.size(),
+                   "an event with other fields: " + std::string(name));
+    json object = event(name);
+    const json* value = values.begin();
+    for (const JsonField& field : described->fields)
+        object[field.name] = *value++;
+    return text_of(object);
 }
 
 }  // namespace
@@ -90,14 +97,11 @@ const std::vector<JsonEvent>& json_events() {
 }
 
 std::string message_line(std::string_view level, std::string_view text) {
-    return text_of(message(level, text));
+    return line_of(kMessage, {level, text});
 }
 
 std::string error_line(std::string_view text, int exit_code) {
-    json object = event("error");
-    object["text"] = text;
-    object["exit_code"] = exit_code;
-    return text_of(object);
+    return line_of("error", {text, exit_code});
 }
 
 void JsonLines::write(const std::string& line) {
@@ -118,31 +122,17 @@ void JsonLines::handle(const Result& result) {
 }
 
 void JsonLines::handle(const Duration& duration) {
-    if (!shows_all()) return;
-    json object = event("duration");
-    object["name"] = duration.name;
-    object["seconds"] = duration.seconds;
-    write(text_of(object));
+    if (shows_all()) write(line_of("duration", {duration.name, duration.seconds}));
 }
 
 void JsonLines::handle(const RunDescription& run) {
     if (!shows_all()) return;
-    json object = event("start");
-    object["version"] = run.version;
-    object["run"] = run.name;
-    object["folder"] = run.folder;
-    object["command_line"] = run.command_line;
-    object["title"] = run.title;
-    object["machine"] = run.machine;
-    object["settings"] = json::parse(run.settings);
-    write(text_of(object));
+    write(line_of("start", {run.version, run.name, run.folder, run.command_line, run.title, run.machine,
+                            json::parse(run.settings)}));
 }
 
 void JsonLines::handle(const VariableList& variables) {
-    if (!shows_all()) return;
-    json object = event("variables");
-    object["parameters"] = variables.parameters;
-    write(text_of(object));
+    if (shows_all()) write(line_of("variables", {variables.parameters}));
 }
 
 void JsonLines::handle(const Row& row) {
@@ -163,39 +153,22 @@ void JsonLines::handle(const Progress& progress) {
     done_ = progress.done;
     if (!begins && now - written_ < kFlushInterval) return;
     written_ = now;
-    json object = event("progress");
-    object["done"] = progress.done;
-    object["total"] = progress.total;
-    object["unit"] = progress.unit;
-    object["rate"] = progress.rate;
-    object["rate_unit"] = progress.rate_unit;
     const double left = seconds_left(progress);
-    object["seconds_left"] = left < 0 ? json() : json(left);
     json readings = json::object();
     for (const Reading& reading : progress.readings)
         readings[reading.name] = reading.value;
-    object["readings"] = std::move(readings);
-    write(text_of(object));
+    write(line_of("progress", {progress.done, progress.total, progress.unit, progress.rate, progress.rate_unit,
+                               left < 0 ? json() : json(left), std::move(readings)}));
 }
 
 void JsonLines::handle(const TrainingSize& size) {
     if (!shows_all()) return;
-    json object = event("plan");
-    object["iterations"] = size.iterations;
-    object["epochs"] = size.epochs;
-    object["global_batch"] = size.global_batch;
-    object["training_samples"] = size.training_samples;
-    object["validation_samples"] = size.validation_samples;
-    write(text_of(object));
+    write(line_of("plan",
+                  {size.iterations, size.epochs, size.global_batch, size.training_samples, size.validation_samples}));
 }
 
 void JsonLines::handle(const SavedCheckpoint& checkpoint) {
-    if (!shows_all()) return;
-    json object = event("checkpoint");
-    object["iteration"] = checkpoint.iteration;
-    object["path"] = checkpoint.prefix;
-    object["seconds"] = checkpoint.seconds;
-    write(text_of(object));
+    if (shows_all()) write(line_of("checkpoint", {checkpoint.iteration, checkpoint.prefix, checkpoint.seconds}));
 }
 
 }  // namespace cnntrain::metrics
