@@ -18,36 +18,26 @@
 namespace cnntrain::metrics {
 namespace {
 
-class CsvRow {
-public:
-    CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
+// Values as cells of a CSV file.
 
-    /// Adds a number as Python prints it: 0.0005, but 5e-05.
-    CsvRow& add(double value) {
-        const double size = std::fabs(value);
-        const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
-        std::array<char, 32> text{};
-        const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                       plain ? std::chars_format::fixed : std::chars_format::scientific)
-                             .ptr;
-        return add_raw(std::string(text.data(), end));
-    }
+std::string csv_text(std::int64_t value) {
+    return std::to_string(value);
+}
 
-    CsvRow& add(const std::string& value) { return add_raw(csv_field(value)); }
+/// A number as Python prints it: 0.0005, but 5e-05.
+std::string csv_text(double value) {
+    const double size = std::fabs(value);
+    const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                   plain ? std::chars_format::fixed : std::chars_format::scientific)
+                         .ptr;
+    return {text.data(), end};
+}
 
-    const std::string& text() const { return text_; }
-
-private:
-    CsvRow& add_raw(const std::string& field) {
-        if (!first_) text_ += ',';
-        first_ = false;
-        text_ += field;
-        return *this;
-    }
-
-    std::string text_;
-    bool first_ = true;
-};
+std::string csv_text(const std::string& value) {
+    return csv_field(value);
+}
 
 /// The shortest decimal number that rounds to this float32, which is the type in which the learning rate enters the
 /// graph: 0.0005 instead of 0.0005000000000000001.
@@ -221,19 +211,13 @@ Record record(const RankTimes& row) {
 }
 
 std::string csv_header(const Record& record) {
-    std::string header;
-    for (const Field& field : record.fields) {
-        if (!header.empty()) header += ',';
-        header += field.name;
-    }
-    return header;
+    return joined(record.fields, ",", [](const Field& field) { return field.name; });
 }
 
 std::string csv_row(const Record& record) {
-    CsvRow csv;
-    for (const Field& field : record.fields)
-        std::visit([&](const auto& value) { csv.add(value); }, field.value);
-    return csv.text();
+    return joined(record.fields, ",", [](const Field& field) {
+        return std::visit([](const auto& value) { return csv_text(value); }, field.value);
+    });
 }
 
 std::string printed(const Latencies& latencies) {
