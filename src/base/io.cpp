@@ -39,16 +39,28 @@ bool is_directory(const FileSystem& files, const std::string& path) {
     return known_kind(files, path) == FileKind::directory;
 }
 
-std::string read_text(const FileSystem& files, const std::string& path, std::uint64_t most_bytes) {
-    const auto file = files.open(path);
-    if (file->size_bytes() > most_bytes) {
-        throw Error(ErrorKind::data, "'" + path + "' has " + std::to_string(file->size_bytes()) +
+std::string text_in(const InputFile& file, std::uint64_t begin, std::uint64_t bytes) {
+    std::string text(bytes, '\0');
+    file.read_at(begin, std::as_writable_bytes(std::span(text)));
+    return text;
+}
+
+std::string whole_text(const InputFile& file, std::uint64_t most_bytes) {
+    if (file.size_bytes() > most_bytes) {
+        throw Error(ErrorKind::data, "'" + file.path() + "' has " + std::to_string(file.size_bytes()) +
                                          " bytes, more than the " + std::to_string(most_bytes) +
                                          " that a file of its kind may have; is it another file?");
     }
-    std::string text(file->size_bytes(), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(text)));
-    return text;
+    return text_in(file, 0, file.size_bytes());
+}
+
+std::string read_text(const FileSystem& files, const std::string& path, std::uint64_t most_bytes) {
+    return whole_text(*files.open(path), most_bytes);
+}
+
+std::string beginning_of(const FileSystem& files, const std::string& path, std::uint64_t most_bytes) {
+    const auto file = files.open(path);
+    return text_in(*file, 0, std::min(most_bytes, file->size_bytes()));
 }
 
 void write_text(FileSystem& files, const std::string& path, std::string_view text) {
@@ -303,19 +315,22 @@ FileContent content_of(std::string_view text) {
     return content;
 }
 
-bool holds(const FileSystem& files, const std::string& path, const FileContent& content) {
+FileContent content_of(const InputFile& file) {
     constexpr std::uint64_t kAtOnce = 1 << 20;
+    FileContent content;
+    std::vector<std::byte> part;
+    while (content.bytes < file.size_bytes()) {
+        part.resize(std::min(kAtOnce, file.size_bytes() - content.bytes));
+        file.read_at(content.bytes, part);
+        content.add(part);
+    }
+    return content;
+}
+
+bool holds(const FileSystem& files, const std::string& path, const FileContent& content) {
     if (files.kind(path) != FileKind::file) return false;
     const std::unique_ptr<InputFile> file = files.open(path);
-    if (file->size_bytes() != content.bytes) return false;
-    FileContent found;
-    std::vector<std::byte> part;
-    while (found.bytes < content.bytes) {
-        part.resize(std::min(kAtOnce, content.bytes - found.bytes));
-        file->read_at(found.bytes, part);
-        found.add(part);
-    }
-    return found == content;
+    return file->size_bytes() == content.bytes && content_of(*file) == content;
 }
 
 void check_outputs(const FileSystem& files, const std::vector<Output>& outputs, const std::vector<NamedPath>& inputs) {

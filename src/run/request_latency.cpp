@@ -403,16 +403,8 @@ std::string digest(std::string_view text) {
 }
 
 std::string file_digest(const FileSystem& files, const std::string& path) {
-    constexpr std::uint64_t kPiece = 1 << 20;
-    const auto file = files.open(path);
-    std::vector<std::byte> buffer(kPiece);
-    std::uint32_t crc = 0;
-    for (std::uint64_t offset = 0; offset < file->size_bytes(); offset += kPiece) {
-        const auto piece = std::span(buffer).first(std::min(kPiece, file->size_bytes() - offset));
-        file->read_at(offset, piece);
-        crc = crc32c(piece, crc);
-    }
-    return std::to_string(file->size_bytes()) + " bytes, crc32c " + hex_text(crc);
+    const FileContent content = content_of(*files.open(path));
+    return std::to_string(content.bytes) + " bytes, crc32c " + hex_text(content.checksum);
 }
 
 std::string without_suffix(std::string path) {
@@ -502,9 +494,7 @@ std::optional<weights::Checkpoint> read_compiled_model(const FileSystem& files, 
 
 bool is_compiled_model(const FileSystem& files, const std::string& path) {
     constexpr std::uint64_t kMetadataBytes = 64 << 10;  // the header begins with it
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::string begin(std::min(kMetadataBytes, file->size_bytes()), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(begin)));
+    const std::string begin = beginning_of(files, path, kMetadataBytes);
     return begin.find("\"" + std::string(kKeyPrefix) + kProgram + "\"") != std::string::npos;
 }
 

@@ -49,14 +49,14 @@ TEST(Tar, ReadsTheFilesOfEachFormat) {
         ASSERT_EQ(
             std::system(("tar --format=" + format + " -C " + folder / "in" + " -cf " + archive + " " + files).c_str()),
             0);
-        EXPECT_EQ(read_in_tar(archive + "/a.txt"), "content of a.txt") << format;
-        EXPECT_EQ(read_in_tar(archive + "/b/c.txt"), "content of b/c.txt");
-        EXPECT_EQ(read_in_tar(archive + "/empty"), "");
+        EXPECT_EQ(whole_text(*open_in_tar(archive + "/a.txt")), "content of a.txt") << format;
+        EXPECT_EQ(whole_text(*open_in_tar(archive + "/b/c.txt")), "content of b/c.txt");
+        EXPECT_EQ(whole_text(*open_in_tar(archive + "/empty")), "");
         EXPECT_FALSE(exists_in_tar(archive + "/link"));
         EXPECT_EQ(exists_in_tar(archive + "/" + long_name), format != "v7");
         EXPECT_EQ(exists_in_tar(archive + "/" + longest), any_length);
         if (any_length) {
-            EXPECT_EQ(read_in_tar(archive + "/" + longest), "content of " + longest);
+            EXPECT_EQ(whole_text(*open_in_tar(archive + "/" + longest)), "content of " + longest);
         }
     }
 }
@@ -64,16 +64,16 @@ TEST(Tar, ReadsTheFilesOfEachFormat) {
 TEST(Tar, TheLastFileOfANameCounts) {
     const test::TemporaryFolder folder;
     write_file(folder / "x.tar", encode_tar({{"a", "old"}, {"b", "x"}, {"./a", "new"}}));
-    EXPECT_EQ(read_in_tar(folder / "x.tar/a"), "new");
+    EXPECT_EQ(whole_text(*open_in_tar(folder / "x.tar/a")), "new");
     EXPECT_THAT(names_in_archive(read_file(folder / "x.tar")), ElementsAre("b", "a"));
 }
 
 TEST(Tar, FindsTheFilesAgainInAnArchiveThatChanged) {
     const test::TemporaryFolder folder;
     write_file(folder / "x.tar", encode_tar({{"a", "1"}}));
-    EXPECT_EQ(read_in_tar(folder / "x.tar/a"), "1");
+    EXPECT_EQ(whole_text(*open_in_tar(folder / "x.tar/a")), "1");
     write_file(folder / "x.tar", encode_tar({{"b", std::string(600, '2')}, {"a", "3"}}));
-    EXPECT_EQ(read_in_tar(folder / "x.tar/a"), "3");
+    EXPECT_EQ(whole_text(*open_in_tar(folder / "x.tar/a")), "3");
 }
 
 TEST(Tar, RefusesWhatIsNoArchive) {

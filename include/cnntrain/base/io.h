@@ -84,8 +84,13 @@ public:
 bool exists(const FileSystem& files, const std::string& path);
 bool is_directory(const FileSystem& files, const std::string& path);
 
-/// Error(data) when the file is larger than `most_bytes`.
+/// Error(data) when the file ends before.
+std::string text_in(const InputFile& file, std::uint64_t begin, std::uint64_t bytes);
+/// All of a file. Error(data) when it is larger than `most_bytes`.
+std::string whole_text(const InputFile& file, std::uint64_t most_bytes = kLargestTextBytes);
 std::string read_text(const FileSystem& files, const std::string& path, std::uint64_t most_bytes = kLargestTextBytes);
+/// At most so many bytes of a file.
+std::string beginning_of(const FileSystem& files, const std::string& path, std::uint64_t most_bytes);
 void write_text(FileSystem& files, const std::string& path, std::string_view text);  // create + commit
 
 /// Makes room for this process to open `count` more files; returns how many of them the system allows.
@@ -171,6 +176,7 @@ struct FileContent {
     bool operator==(const FileContent&) const = default;
 };
 FileContent content_of(std::string_view text);
+FileContent content_of(const InputFile& file);
 
 /// True if `path` is a file with this content, byte for byte.
 bool holds(const FileSystem& files, const std::string& path, const FileContent& content);

@@ -121,9 +121,7 @@ private:
     /// The content of an extended header.
     std::string extended(std::uint64_t begin, std::uint64_t bytes) const {
         if (bytes > kMostExtended) fail("a name of " + std::to_string(bytes) + " bytes");
-        std::string text(bytes, '\0');
-        archive_.read_at(begin, std::as_writable_bytes(std::span(text)));
-        return text;
+        return text_in(archive_, begin, bytes);
     }
 
     /// Records of pax: "LENGTH KEY=VALUE\n", where the length counts all of it.
@@ -274,17 +272,6 @@ std::unique_ptr<InputFile> open_in_tar(const std::string& path) {
     if (member == members->end() || member->name != name)
         throw Error(ErrorKind::data, archive->path() + " holds no file " + std::string(name));
     return std::make_unique<MemberFile>(std::move(archive), path, member->begin, member->bytes);
-}
-
-std::string read_in_tar(const std::string& path) {
-    const std::unique_ptr<InputFile> file = open_in_tar(path);
-    if (file->size_bytes() > kLargestTextBytes) {
-        throw Error(ErrorKind::data, path + ": expected at most " + std::to_string(kLargestTextBytes) + " bytes, got " +
-                                         std::to_string(file->size_bytes()));
-    }
-    std::string content(file->size_bytes(), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(content)));
-    return content;
 }
 
 }  // namespace cnntrain::data

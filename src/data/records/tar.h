@@ -36,7 +36,4 @@ std::unique_ptr<InputFile> open_in_tar(const std::string& path);
 /// True for a file that open_in_tar() opens, and for a folder.
 bool exists_in_tar(const std::string& path);
 
-/// The whole content of such a file.
-std::string read_in_tar(const std::string& path);
-
 }  // namespace cnntrain::data

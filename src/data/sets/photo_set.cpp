@@ -372,7 +372,7 @@ void add_unequal(const PhotoSet& photos, std::vector<std::string>& texts) {
 /// The content; "" for a file that cannot be read, which training reports.
 std::string photo_bytes(const std::string& path) {
     try {
-        return read_in_tar(path);
+        return whole_text(*open_in_tar(path));
     } catch (const Error&) {
         return "";
     }

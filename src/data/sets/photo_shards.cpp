@@ -136,9 +136,7 @@ private:
             throw Error(ErrorKind::data, place + ": expected a label of at most " + std::to_string(kMostLabelBytes) +
                                              " bytes, got " + std::to_string(member.bytes));
         }
-        std::string text(member.bytes, '\0');
-        archive_->read_at(member.begin, std::as_writable_bytes(std::span(text)));
-        return std::string(checked_utf8(text, place));
+        return std::string(checked_utf8(text_in(*archive_, member.begin, member.bytes), place));
     }
     std::string trimmed_text(const TarMember& member) const { return std::string(trimmed(text_of(member), " \t\r\n")); }
     std::string label_in(const TarMember& member) const {

@@ -255,10 +255,8 @@ std::vector<std::string> names_below_common_folder(const std::vector<std::string
 }
 
 OriginPart part_of_file(const FileSystem& files, const std::string& path, std::int64_t samples) {
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::vector<std::byte> bytes(file->size_bytes());
-    file->read_at(0, bytes);
-    return {std::string(last_part(path)), bytes.size(), samples, crc32c(bytes)};
+    const FileContent content = content_of(*files.open(path));
+    return {std::string(last_part(path)), content.bytes, samples, content.checksum};
 }
 
 std::size_t total_bytes(const std::vector<Field>& fields) {

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -523,11 +522,7 @@ std::optional<Journal> read_journal(const FileSystem& files, const std::string& 
 
 bool is_journal(const FileSystem& files, const std::string& path) {
     const std::string begin = "{\"" + std::string(kPlan) + "\":[[";  // as line_of() writes it
-    const std::unique_ptr<InputFile> file = files.open(path);
-    if (file->size_bytes() < begin.size()) return false;
-    std::string found(begin.size(), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(found)));
-    return found == begin;
+    return beginning_of(files, path, begin.size()) == begin;
 }
 
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,

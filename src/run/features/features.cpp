@@ -281,9 +281,7 @@ std::string view_name(const std::string& split, std::size_t view) {
 /// True for a file that FeatureCache::write() wrote, also if it is damaged now.
 bool is_own(const FileSystem& files, const std::string& path) {
     constexpr std::uint64_t kMetadataBytes = 64 << 10;  // the header begins with it
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::string begin(std::min(kMetadataBytes, file->size_bytes()), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(begin)));
+    const std::string begin = beginning_of(files, path, kMetadataBytes);
     return begin.find("\"" + std::string(kPreprocessing) + "\"") != std::string::npos;
 }
 

@@ -5,8 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -275,9 +273,7 @@ std::string path_of(const Record& row, const std::string& folder) {
 std::string columns_there(const FileSystem& files, const std::string& path, const std::string& longest) {
     constexpr std::uint64_t kMoreColumns = 1024;
     if (!exists(files, path)) return "";
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::string there(std::min<std::uint64_t>(file->size_bytes(), longest.size() + kMoreColumns), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(there)));
+    const std::string there = beginning_of(files, path, longest.size() + kMoreColumns);
     const std::size_t end = there.find(kLineEnd);
     return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
 }

@@ -191,10 +191,7 @@ bool is_profile_name(std::string_view name) {
 
 /// A trace and stacks are recognised by their first bytes, which others hardly have.
 bool is_profile_file(const FileSystem& files, const std::string& path) {
-    constexpr std::size_t kHead = 64;
-    const auto file = files.open(path);
-    std::string head(std::min<std::uint64_t>(kHead, file->size_bytes()), ' ');
-    file->read_at(0, std::as_writable_bytes(std::span(head)));
+    const std::string head = beginning_of(files, path, 64);
     return head.starts_with("{\n \"cnntrain_profile\": ") || head.starts_with("{\"displayTimeUnit\":\"ms\",") ||
            head.starts_with("rank 0;");
 }

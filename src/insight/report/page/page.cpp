@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <span>
@@ -563,10 +562,7 @@ std::string page_of(const std::vector<RunRecord>& runs, const PageSettings& sett
 }
 
 bool is_page(const FileSystem& files, const std::string& path) {
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::string begin(std::min<std::uint64_t>(kBegin.size(), file->size_bytes()), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(begin)));
-    if (begin != kBegin) return false;
+    if (beginning_of(files, path, kBegin.size()) != kBegin) return false;
     const std::string text = read_text(files, path);
     const std::size_t seal = text.rfind(kSeal);
     return seal == std::string::npos || text == sealed(text.substr(0, seal));  // earlier versions wrote none
