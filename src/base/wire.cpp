@@ -1,5 +1,7 @@
 #include "cnntrain/base/wire.h"
 
+#include "cnntrain/base/hash.h"
+
 namespace cnntrain {
 namespace {
 
@@ -71,6 +73,12 @@ bool WireReader::next() {
     if (number == 0 || number > kMaxFieldNumber) return fail();
     field_ = static_cast<std::uint32_t>(number);
     return read_value(tag & 7) || fail();
+}
+
+RecordFrame record_frame(std::span<const std::byte> payload) {
+    const auto masked = [](std::span<const std::byte> bytes) { return fixed_width(mask_crc(crc32c(bytes))); };
+    const std::string length = fixed_width(std::uint64_t{payload.size()});
+    return {length + masked(std::as_bytes(std::span(length))), masked(payload)};
 }
 
 }  // namespace cnntrain

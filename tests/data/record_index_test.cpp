@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/wire.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"
@@ -63,8 +64,10 @@ TEST(IndexBytes, RecordsMustFillTheirFileExactly) {
     EXPECT_THAT(error_of({100, 0, {}}), HasSubstr("smaller"));
     std::vector<std::byte> claims = encode_index({{"shard", {116, 0, {100}}}});
     const std::size_t count_at = claims.size() - 4 - 8 - 8;
-    store_little_endian<std::uint64_t>(UINT64_MAX / 4, std::span(claims).subspan(count_at, 8));
-    store_little_endian(crc32c(std::span(claims).first(claims.size() - 4)), std::span(claims).last(4));
+    constexpr std::uint64_t kMany = UINT64_MAX / 4;
+    std::memcpy(&claims[count_at], &kMany, sizeof kMany);
+    const std::uint32_t sum = crc32c(std::span(claims).first(claims.size() - 4));
+    std::memcpy(&claims[claims.size() - 4], &sum, sizeof sum);
     EXPECT_THAT(message_of(ErrorKind::data, [&] { decode_index(claims); }), HasSubstr("early"));
 }
 
@@ -246,10 +249,8 @@ TEST(KeptIndexOnDisk, AnIndexLargerThanAnyDiskIsMadeAgain) {
 TEST(KeptIndexOnDisk, RecordsOfMoreThan2GiBAreRefused) {
     const test::TemporaryFolder folder;
     constexpr std::uint64_t kLength = std::uint64_t{1} << 40;
-    std::array<std::byte, kRecordHeaderBytes> header{};
-    store_little_endian(kLength, std::span(header));
-    store_little_endian(mask_crc(crc32c(std::span(header).first<8>())), std::span(header).last<4>());
-    write_file(folder / "a", std::string(reinterpret_cast<const char*>(header.data()), header.size()));
+    const std::string length = fixed_width(kLength);
+    write_file(folder / "a", length + fixed_width(mask_crc(crc32c(std::as_bytes(std::span(length))))));
     ASSERT_EQ(::truncate((folder / "a").c_str(), off_t{kLength + kRecordFrameBytes}), 0);
     EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({folder / "a"}, {}); }), HasSubstr("2 GiB"));
     const auto indexed = encode_index({{"a", {kLength + kRecordFrameBytes, 0, {kLength}}}});

@@ -94,4 +94,11 @@ private:
     std::string bytes_;
 };
 
+/// The bytes of a TFRecord file around the payload of a record.
+struct RecordFrame {
+    std::string before;  // length of the payload, and its masked CRC
+    std::string after;   // masked CRC of the payload
+};
+RecordFrame record_frame(std::span<const std::byte> payload);
+
 }  // namespace cnntrain

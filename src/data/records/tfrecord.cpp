@@ -16,6 +16,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/wire.h"
 
 namespace cnntrain::data {
 namespace {
@@ -115,26 +116,16 @@ std::string RecordFiles::describe(std::int64_t index) const {
 }
 
 void append_record(std::span<const std::byte> payload, std::string& bytes) {
-    std::array<std::byte, kRecordHeaderBytes> header{};
-    const std::span<std::byte> parts(header);
-    store_little_endian<std::uint64_t>(payload.size(), parts.first<8>());
-    store_little_endian<std::uint32_t>(mask_crc(crc32c(parts.first<8>())), parts.last<4>());
-    std::array<std::byte, kRecordFooterBytes> footer{};
-    store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
-    for (const std::span<const std::byte> part :
-         {std::span<const std::byte>(header), payload, std::span<const std::byte>(footer)})
-        bytes.append(reinterpret_cast<const char*>(part.data()), part.size());
+    const RecordFrame frame = record_frame(payload);
+    bytes += frame.before;
+    bytes.append(reinterpret_cast<const char*>(payload.data()), payload.size());
+    bytes += frame.after;
 }
 
 void RecordWriter::write(std::span<const std::byte> payload) {
-    std::array<std::byte, kRecordHeaderBytes> header{};
-    const std::span<std::byte> bytes(header);
-    store_little_endian<std::uint64_t>(payload.size(), bytes.first<8>());
-    store_little_endian<std::uint32_t>(mask_crc(crc32c(bytes.first<8>())), bytes.last<4>());
-    std::array<std::byte, kRecordFooterBytes> footer{};
-    store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
+    const RecordFrame frame = record_frame(payload);
     for (const std::span<const std::byte> part :
-         {std::span<const std::byte>(header), payload, std::span<const std::byte>(footer)}) {
+         {std::as_bytes(std::span(frame.before)), payload, std::as_bytes(std::span(frame.after))}) {
         file_->write(part);
         content_.add(part);
     }
@@ -158,9 +149,8 @@ constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // enough 
 class Encoder {
 public:
     template <typename T> void number(T value) {
-        std::array<std::byte, sizeof(T)> bytes{};
-        store_little_endian(value, std::span(bytes));
-        text(bytes);
+        const std::string bytes = fixed_width(value);
+        text(std::as_bytes(std::span(bytes)));
     }
     void text(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
     std::vector<std::byte>& bytes() { return bytes_; }

@@ -29,11 +29,6 @@ template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
     return value;
 }
 
-template <typename T> void store_little_endian(T value, std::span<std::byte> bytes) {
-    for (std::size_t i = 0; i < sizeof(T); ++i)
-        bytes[i] = static_cast<std::byte>(value >> (8 * i));
-}
-
 /// Appends the record as stored in a file, with its frame.
 void append_record(std::span<const std::byte> payload, std::string& bytes);
 

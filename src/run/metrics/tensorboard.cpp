@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cnntrain/base/hash.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
 #include "cnntrain/run/observer.h"
@@ -24,15 +23,6 @@ template <typename T> std::string packed(const std::vector<T>& numbers) {
     for (const T number : numbers)
         bytes += fixed_width(static_cast<double>(number));
     return bytes;
-}
-
-std::string masked_crc(std::string_view bytes) {
-    return fixed_width(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
-}
-
-std::string framed(const std::string& event) {
-    const std::string length = fixed_width(static_cast<std::uint64_t>(event.size()));
-    return length + masked_crc(length) + event + masked_crc(event);
 }
 
 double system_seconds() {
@@ -103,7 +93,8 @@ void TensorBoard::begin_file(std::int64_t iteration) {
 }
 
 void TensorBoard::append(const std::string& event) {
-    files_.append(path_, framed(event));
+    const RecordFrame frame = record_frame(std::as_bytes(std::span(event)));
+    files_.append(path_, frame.before + event + frame.after);
 }
 
 namespace {
