@@ -88,7 +88,8 @@ schedule::Placement placement(const options::Settings& settings, const backend::
 }
 
 backend::CompileRequest compile_request(const graph::Graph& graph, const options::Settings& settings,
-                                        std::vector<data::Field> fields, std::uint64_t seed) {
+                                        std::vector<data::Field> fields, std::uint64_t seed,
+                                        std::function<bool()> stop_requested) {
     backend::CompileRequest result{&graph, std::move(fields)};
     result.plan.micro_batch = settings.training.micro_batch_size;
     result.cpu = cpu_settings(settings);
@@ -100,6 +101,7 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const options
     result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
     result.runtime.seed = seed;
     result.runtime.check_finite = settings.run.stop_on_nan;
+    result.runtime.stop_requested = std::move(stop_requested);
     return result;
 }
 

@@ -26,16 +26,6 @@
 namespace cnntrain::run {
 namespace {
 
-std::unique_ptr<backend::Executable> compile_evaluation(const backend::Backend& backend, const graph::Graph& graph,
-                                                        const Samples& data, const options::Settings& settings,
-                                                        std::uint64_t seed,
-                                                        const std::function<bool()>& stop_requested) {
-    backend::CompileRequest request =
-        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), seed);
-    request.runtime.stop_requested = stop_requested;
-    return backend.compile(request);
-}
-
 /// The counter of classes; null where none is wanted.
 const Classifier* counted_classifier(const Task& task, const options::Settings& settings) {
     return settings.validation.any() ? task.classifier() : nullptr;
@@ -70,7 +60,8 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
       classifier_(counted_classifier(task, settings)),
       scorer_(task.scorer()),
       graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size), plan)),
-      executable_(compile_evaluation(backend, graph_, data, settings, seed, host.stop_requested)),
+      executable_(backend.compile(compile_request(graph_, settings, data.fields(settings.training.micro_batch_size),
+                                                  seed, host.stop_requested))),
       data_(data),
       loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
       run_settings_(settings.run),

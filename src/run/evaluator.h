@@ -16,6 +16,7 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/passes.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/options/settings.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
@@ -28,6 +29,18 @@ namespace cnntrain::run {
 /// The graph of validations with these settings: with logits where a training counts classes.
 graph::Graph validation_graph(const Task& task, const options::Settings& settings,
                               const std::vector<data::Field>& fields);
+
+/// The parts of a run that work on its samples needs.
+struct EvaluationWork {
+    const Task& task;
+    const backend::Backend& backend;
+    const options::ParseResult& arguments;
+    std::uint64_t seed = 0;
+    const Host& host;
+    metrics::Observers& observers;
+
+    const options::Settings& settings() const { return arguments.settings; }
+};
 
 /// Compiles once, then evaluates any number of checkpoints. Every sample is counted once, and processes share the
 /// samples. A training that is validated while it runs also counts by class, where the task has classes.

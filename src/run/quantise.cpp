@@ -186,20 +186,15 @@ double divergence(AnswerForm form, const RowOutputs& wide, const RowOutputs& nar
 
 class Quantiser {
 public:
-    Quantiser(const Task& task, const backend::Backend& backend, const options::ParseResult& arguments,
-              const QuantiseSettings& how, const Host& host, metrics::Observers& observers)
-        : task_(task),
-          backend_(backend),
-          settings_(arguments.settings),
-          seed_(static_cast<std::uint64_t>(settings_.device.seed.value_or(0))),
+    Quantiser(const EvaluationWork& work, const QuantiseSettings& how)
+        : work_(work),
           how_(how),
-          host_(host),
-          observers_(observers),
-          training_(task.solvable() != nullptr ? task.solvable()->in_order(data::Split::train, /*augmented=*/false)
-                                               : task.open(data::Split::train)) {}
+          training_(work.task.solvable() != nullptr
+                        ? work.task.solvable()->in_order(data::Split::train, /*augmented=*/false)
+                        : work.task.open(data::Split::train)) {}
 
     EightBitPlan plan() {
-        const Sweep sweep(*training_, backend_, settings_, host_, how_.samples);
+        const Sweep sweep(*training_, work_, how_.samples);
         const graph::Graph wide = graph_for(sweep);
         layers_ = graph::eight_bit_layers(wide);
         if (layers_.empty()) {
@@ -214,20 +209,20 @@ public:
 
     /// Throws Error(unsupported) if the network in 8 bits is worse by more than is wanted.
     void judge(const EightBitPlan& plan) {
-        const std::unique_ptr<Samples> samples = task_.open(data::Split::validation);
+        const std::unique_ptr<Samples> samples = work_.task.open(data::Split::validation);
         const metrics::ValidationRow before = validated(*samples, nullptr);
         const metrics::ValidationRow after = validated(*samples, &plan);
         // Columns of these forms are shares.
         const bool is_share = form_ == AnswerForm::labels || form_ == AnswerForm::score;
         const double unit = is_share ? 100 : 1;
-        const double was = unit * task_.metric(Metric::accuracy, before).value_or(0);
-        const double is = unit * task_.metric(Metric::accuracy, after).value_or(0);
+        const double was = unit * work_.task.metric(Metric::accuracy, before).value_or(0);
+        const double is = unit * work_.task.metric(Metric::accuracy, after).value_or(0);
         const double most = std::max(how_.most_loss, 100 * kFewestSamples / static_cast<double>(before.val_size));
-        const auto& columns = task_.columns().validation;
-        const std::string& column = task_.traits().metrics.at(Metric::accuracy).front();
+        const auto& columns = work_.task.columns().validation;
+        const std::string& column = work_.task.traits().metrics.at(Metric::accuracy).front();
         const std::string& name = std::ranges::find(columns, column, &metrics::Column::name)->label;
         const std::string text = "in 8 bits, " + name + formatted(" is %.2f %% on ", is) +
-                                 std::to_string(before.val_size) + " validation " + task_.columns().unit.many +
+                                 std::to_string(before.val_size) + " validation " + work_.task.columns().unit.many +
                                  formatted(", %.2f %% before", was);
         // Not a number, the correlation of equal scores, is worse than any.
         if (!(was - is <= most)) {
@@ -235,7 +230,7 @@ public:
                         text + formatted(": more than %.2f points worse; ", most) +
                             "nothing is written; --most-loss accepts more, --samples measures more samples");
         }
-        observers_.on(metrics::Result{"I" + text.substr(1)});
+        work_.observers.on(metrics::Result{"I" + text.substr(1)});
     }
 
     std::size_t layers() const { return layers_.size(); }
@@ -245,21 +240,21 @@ private:
     static constexpr double kFewestSamples = 2;  // by which accuracies differ by chance
 
     metrics::ValidationRow validated(const Samples& samples, const EightBitPlan* plan) {
-        Evaluator evaluator(task_, backend_, samples, settings_, seed_, host_, plan);
-        evaluator.load(checkpoint_weights(*host_.files, how_.checkpoint, settings_), how_.checkpoint);
-        const std::optional<metrics::ValidationRow> row = evaluator.run({}, observers_);
+        Evaluator evaluator(work_.task, work_.backend, samples, work_.settings(), work_.seed, work_.host, plan);
+        evaluator.load(checkpoint_weights(*work_.host.files, how_.checkpoint, work_.settings()), how_.checkpoint);
+        const std::optional<metrics::ValidationRow> row = evaluator.run({}, work_.observers);
         if (!row) throw Interrupted();
         if (evaluator.not_finite()) fail_not_finite("validation of " + how_.checkpoint, *evaluator.not_finite());
         return *row;
     }
 
     graph::Graph graph_for(const Sweep& sweep) const {
-        return graph::with_folded_norms(task_.graph(GraphUse::classes, sweep.fields()));
+        return graph::with_folded_norms(work_.task.graph(GraphUse::classes, sweep.fields()));
     }
 
     void run(const Sweep& sweep, const graph::Graph& graph,
              const std::function<bool(const BatchCopy&, const backend::Executable&)>& add) {
-        sweep.run(graph, seed_, how_.checkpoint, kLogits, task_.columns().unit, observers_, add);
+        sweep.run(graph, how_.checkpoint, kLogits, add);
     }
 
     /// The plan with all layers in 8 bits, and its divergence from these answers. Only convolutions have ranges.
@@ -267,7 +262,7 @@ private:
         const std::map<std::string, Spread> spreads = measure(sweep, wide);
         if (spreads.empty()) {
             const double found = divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, {})));
-            observers_.line(formatted("All layers in 8 bits: divergence %.4g", found));
+            work_.observers.line(formatted("All layers in 8 bits: divergence %.4g", found));
             return {{}, found};
         }
         EightBitPlan best;
@@ -278,13 +273,13 @@ private:
             for (const auto& [name, spread] : spreads)
                 plan.bits[name] = method.limits(spread).bits();
             const double found = divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, plan)));
-            observers_.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
+            work_.observers.line(std::string("Ranges by ") + method.name + formatted(": divergence %.4g", found));
             if (found >= least) continue;
             least = found;
             best = std::move(plan);
             chosen = method.name;
         }
-        observers_.line("Ranges by " + chosen + " are taken");
+        work_.observers.line("Ranges by " + chosen + " are taken");
         return {best, least};
     }
 
@@ -327,10 +322,10 @@ private:
     /// Leaves the layers that change the answers most in their floating type, as few as suffice: 1, 2, 4 ...
     EightBitPlan with_wide(EightBitPlan plan, double all) {
         constexpr std::int64_t kFew = 64;  // samples, on which each layer alone is tried
-        const Sweep sweep(*training_, backend_, settings_, host_, kFew);
+        const Sweep sweep(*training_, work_, kFew);
         const graph::Graph wide = graph_for(sweep);
         const RowOutputs answers = ask(sweep, wide);
-        observers_.line("Measuring what each of " + std::to_string(layers_.size()) + " layers changes");
+        work_.observers.line("Measuring what each of " + std::to_string(layers_.size()) + " layers changes");
         std::vector<std::pair<double, std::string>> costs;
         for (const std::string& name : layers_) {
             EightBitPlan alone = plan;
@@ -339,7 +334,7 @@ private:
             costs.emplace_back(divergence(form_, answers, ask(sweep, graph::in_eight_bits(wide, alone))), name);
         }
         std::ranges::sort(costs, std::greater<>());
-        const Sweep whole(*training_, backend_, settings_, host_, how_.samples);
+        const Sweep whole(*training_, work_, how_.samples);
         const graph::Graph whole_wide = graph_for(whole);
         const RowOutputs whole_answers = ask(whole, whole_wide);
         double found = all;
@@ -347,20 +342,16 @@ private:
             for (std::size_t i = 0; i < count; ++i)
                 plan.wide.insert(costs[i].second);
             found = divergence(form_, whole_answers, ask(whole, graph::in_eight_bits(whole_wide, plan)));
-            observers_.line(counted(static_cast<std::int64_t>(plan.wide.size()), "layer") + " of " +
-                            std::to_string(costs.size()) + " in more bits" + formatted(": divergence %.4g", found));
+            work_.observers.line(counted(static_cast<std::int64_t>(plan.wide.size()), "layer") + " of " +
+                                 std::to_string(costs.size()) + " in more bits" +
+                                 formatted(": divergence %.4g", found));
         }
         return plan;
     }
 
-    const Task& task_;
-    const backend::Backend& backend_;
-    const options::Settings& settings_;
-    std::uint64_t seed_;
+    EvaluationWork work_;
     const QuantiseSettings& how_;
-    const Host& host_;
-    metrics::Observers& observers_;
-    AnswerForm form_ = task_.traits().answers;
+    AnswerForm form_ = work_.task.traits().answers;
     std::unique_ptr<Samples> training_;
     std::vector<std::string> layers_;
 };
@@ -422,13 +413,13 @@ void quantise(const TaskRow& row, const options::ParseResult& arguments, const Q
                     how.checkpoint + " computes in 8 bits already; give the checkpoint that it was made from");
     }
     const auto backend = make_backend(arguments.settings.run.backend);
-    const std::unique_ptr<Task> task =
-        row.make(arguments, *backend, static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0)));
+    const auto seed = static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0));
+    const std::unique_ptr<Task> task = row.make(arguments, *backend, seed);
     if (task->classifier() == nullptr && task->scorer() == nullptr) {
         throw Error(ErrorKind::unsupported,
                     "quantise compares answers about samples, which a network that predicts words does not give");
     }
-    Quantiser quantiser(*task, *backend, arguments, how, host, observers);
+    Quantiser quantiser({*task, *backend, arguments, seed, host, observers}, how);
     const EightBitPlan plan = quantiser.plan();
     quantiser.judge(plan);
     weights::Checkpoint checkpoint =

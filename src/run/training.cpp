@@ -298,7 +298,7 @@ Trainer::End train_parts(TrainingRun& run, const TrainingData& data, TrainingPar
 
 /// Begins with a last layer that is solved from features.
 void begin_with_last_layer(TrainingRun& run, const TrainingData& data, TrainingParts& parts) {
-    const FeatureWork work{run.task, run.backend, run.arguments, run.seed, run.host, run.observers};
+    const EvaluationWork work{run.task, run.backend, run.arguments, run.seed, run.host, run.observers};
     backend::Executable& executable = *parts.executable;
     solve_last_layer(work, executable, *data.graph, run.folder.checkpoints, data.validation != nullptr);
     share_variables(*run.host.communicator, executable, "last layer");

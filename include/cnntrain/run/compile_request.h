@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -71,9 +72,10 @@ std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated);
 schedule::Placement placement(const options::Settings& settings, const backend::Backend& backend);
 
 /// Request for a graph that is only evaluated. `fields`: of the source that feeds the graph. `seed`: for stochastic
-/// rounding and dropout.
+/// rounding and dropout. `stop_requested`: empty for never.
 backend::CompileRequest compile_request(const graph::Graph& graph, const options::Settings& settings,
-                                        std::vector<data::Field> fields, std::uint64_t seed);
+                                        std::vector<data::Field> fields, std::uint64_t seed,
+                                        std::function<bool()> stop_requested = {});
 /// Request for a graph that is trained, with update_plan().
 backend::CompileRequest training_request(const graph::Graph& graph, const options::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed);

@@ -153,15 +153,6 @@ private:
     Stopwatch watch_;
 };
 
-std::unique_ptr<backend::Executable> compile_features(const backend::Backend& backend, const graph::Graph& graph,
-                                                      const Samples& samples, const options::Settings& settings,
-                                                      std::uint64_t seed, const Host& host) {
-    backend::CompileRequest request =
-        compile_request(graph, settings, samples.fields(settings.training.micro_batch_size), seed);
-    request.runtime.stop_requested = host.stop_requested;
-    return backend.compile(request);
-}
-
 }  // namespace
 
 std::vector<std::int64_t> labelled_samples(const SplitFeatures& split) {
@@ -190,16 +181,11 @@ FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int6
     return rows;
 }
 
-FeatureSource::FeatureSource(const Task& task, const backend::Backend& backend, const options::Settings& settings,
-                             std::uint64_t seed, const Host& host, bool with_validation)
-    : task_(task),
-      backend_(backend),
-      settings_(settings),
-      seed_(seed),
-      host_(host),
+FeatureSource::FeatureSource(const EvaluationWork& work, bool with_validation)
+    : work_(work),
       training_(classifier().in_order(data::Split::train, /*augmented=*/false)),
       validation_(with_validation ? classifier().in_order(data::Split::validation, /*augmented=*/false) : nullptr),
-      features_(classifier().features_graph(training_->fields(settings.training.micro_batch_size))) {}
+      features_(classifier().features_graph(training_->fields(work.settings().training.micro_batch_size))) {}
 
 /// The fields are those of the first samples without their labels.
 std::string FeatureSource::first_samples(const Samples& samples) const {
@@ -224,7 +210,7 @@ FeatureFacts FeatureSource::facts(const std::map<std::string, HostTensor>& weigh
     }
     const std::string single = classifier().features_graph(training_->fields(1)).graph.to_text();
     facts.network = {{"program", CNNTRAIN_VERSION},
-                     {"backend", backend_.library()},
+                     {"backend", work_.backend.library()},
                      {"network", text_of_crc(crc32c(std::as_bytes(std::span(single))))},
                      {"weights", text_of_crc(crc)}};
     facts.preprocessing = first_samples(*training_);
@@ -234,19 +220,22 @@ FeatureFacts FeatureSource::facts(const std::map<std::string, HostTensor>& weigh
     return facts;
 }
 
-FeatureSet FeatureSource::compute(const std::map<std::string, HostTensor>& weights, std::int64_t views,
-                                  metrics::Observers& observers) const {
-    const auto executable = compile_features(backend_, graph(), *training_, settings_, seed_, host_);
-    if (is_first(host_)) executable->load(weights);
-    share_variables(*host_.communicator, *executable, "weights of the features");
-    data::LoaderSettings loader = for_rank(loader_settings(settings_, 0), *host_.communicator);
-    loader.stop_requested = host_.stop_requested;
+FeatureSet FeatureSource::compute(const std::map<std::string, HostTensor>& weights, std::int64_t views) const {
+    const options::Settings& settings = work_.settings();
+    const Host& host = work_.host;
+    const auto executable = work_.backend.compile(compile_request(
+        graph(), settings, training_->fields(settings.training.micro_batch_size), work_.seed, host.stop_requested));
+    if (is_first(host)) executable->load(weights);
+    share_variables(*host.communicator, *executable, "weights of the features");
+    data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);
+    loader.stop_requested = host.stop_requested;
     const auto sweep_batches = [&](const Samples& samples) {
         const std::int64_t round = loader.micro_batch * loader.ranks;
         return (samples.count() + round - 1) / round;
     };
     const std::int64_t batches = views * sweep_batches(*training_) + (validation_ ? sweep_batches(*validation_) : 0);
-    Sweeps sweeps(*executable, classifier().label_field(), host_, observers, task_.columns().unit.many, batches);
+    Sweeps sweeps(*executable, classifier().label_field(), host, work_.observers, work_.task.columns().unit.many,
+                  batches);
     FeatureSet set;
     sweeps.collect(*training_->stream(loader), 1, set.training);
     if (views > 1) {
@@ -543,7 +532,7 @@ std::string feature_cache_path(const options::Settings& settings, const std::str
     return settings.logging.no_logs ? "" : folder + "/" + kFeatureCacheName;
 }
 
-FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source, const FeatureCache& cache,
+FeatureSet cached_features(const EvaluationWork& work, const FeatureSource& source, const FeatureCache& cache,
                            const std::map<std::string, HostTensor>& weights, std::int64_t views) {
     const Stopwatch watch;
     const metrics::Unit& unit = work.task.columns().unit;
@@ -558,7 +547,7 @@ FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source,
     if (known && !set) return {};  // rank 0 has them
     bool kept = known;
     if (!known) {
-        set = source.compute(weights, views, work.observers);
+        set = source.compute(weights, views);
         if (is_first(work.host)) kept = cache.write(wanted, *set);
     }
     const std::int64_t validation = set->validation ? set->validation->samples() : 0;
@@ -574,7 +563,7 @@ FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source,
     return std::move(*set);
 }
 
-void solve_last_layer(const FeatureWork& work, backend::Executable& executable, const graph::Graph& graph,
+void solve_last_layer(const EvaluationWork& work, backend::Executable& executable, const graph::Graph& graph,
                       const std::string& folder, bool with_validation) {
     const HeadSettings& settings = work.settings().head;
     const metrics::Unit& unit = work.task.columns().unit;
@@ -585,7 +574,7 @@ void solve_last_layer(const FeatureWork& work, backend::Executable& executable, 
     }
     const FeatureCache cache(*work.host.files, first ? feature_cache_path(work.settings(), folder) : "",
                              "--feature-cache");
-    const FeatureSource source(work.task, work.backend, work.settings(), work.seed, work.host, with_validation);
+    const FeatureSource source(work, with_validation);
     const FeatureSet set =
         cached_features(work, source, cache, executable.store(variable_names(source.graph())), settings.views);
     if (!first) return;

@@ -19,6 +19,7 @@
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "run/evaluator.h"
 #include "run/features/linear_head.h"
 #include "run/ranks.h"
 
@@ -56,8 +57,7 @@ class FeatureSource {
 public:
     /// Opens the data. `with_validation`: of both splits. Error(unsupported) for a network whose last layer cannot be
     /// solved.
-    FeatureSource(const Task& task, const backend::Backend& backend, const options::Settings& settings,
-                  std::uint64_t seed, const Host& host, bool with_validation);
+    FeatureSource(const EvaluationWork& work, bool with_validation);
 
     const graph::Graph& graph() const { return features_.graph; }
     const nn::LastLayer& last_layer() const { return features_.last_layer; }
@@ -68,18 +68,13 @@ public:
     FeatureFacts facts(const std::map<std::string, HostTensor>& weights) const;
 
     /// Rank 0 has the weights; every rank gets all features. Throws Interrupted if a stop is requested.
-    FeatureSet compute(const std::map<std::string, HostTensor>& weights, std::int64_t views,
-                       metrics::Observers& observers) const;
+    FeatureSet compute(const std::map<std::string, HostTensor>& weights, std::int64_t views) const;
 
 private:
-    const Classifier& classifier() const { return *task_.solvable(); }
+    const Classifier& classifier() const { return *work_.task.solvable(); }
     std::string first_samples(const Samples& samples) const;
 
-    const Task& task_;
-    const backend::Backend& backend_;
-    const options::Settings& settings_;
-    std::uint64_t seed_;
-    const Host& host_;
+    EvaluationWork work_;
     std::unique_ptr<Samples> training_, validation_;
     Classifier::Features features_;
 };
@@ -116,21 +111,9 @@ private:
 
 // A run's last layer, solved from the features of its data.
 
-/// Parts of a run that work on features needs.
-struct FeatureWork {
-    const Task& task;
-    const backend::Backend& backend;
-    const options::ParseResult& arguments;
-    std::uint64_t seed = 0;
-    const Host& host;
-    metrics::Observers& observers;
-
-    const options::Settings& settings() const { return arguments.settings; }
-};
-
 /// Reads features from the cache, or computes them and keeps them there. Prints a line about it. `weights` are rank
 /// 0's.
-FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source, const FeatureCache& cache,
+FeatureSet cached_features(const EvaluationWork& work, const FeatureSource& source, const FeatureCache& cache,
                            const std::map<std::string, HostTensor>& weights, std::int64_t views);
 
 /// The file of a run's features, in `folder` unless the options name another one; "" for a run without files.
@@ -139,7 +122,7 @@ std::string feature_cache_path(const options::Settings& settings, const std::str
 /// Solves the last layer for the weights in `executable`, whose training graph this is, and loads it there on rank 0.
 /// The features are kept in `folder`. `with_validation`: the validation split is there. Prints accuracies, the strength
 /// and times. Throws Interrupted if a stop is requested.
-void solve_last_layer(const FeatureWork& work, backend::Executable& executable, const graph::Graph& graph,
+void solve_last_layer(const EvaluationWork& work, backend::Executable& executable, const graph::Graph& graph,
                       const std::string& folder, bool with_validation);
 
 }  // namespace cnntrain::run

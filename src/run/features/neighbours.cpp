@@ -246,12 +246,12 @@ SuspectReport find_suspects(const TaskRow& row, const options::ParseResult& argu
                     settings.folder + ": its run gives no real samples a class, so no label is suspicious");
     }
     const FeatureCache cache(*host.files, feature_cache_path(arguments.settings, settings.folder), "--feature-cache");
-    const FeatureSource source(*task, *backend, arguments.settings, seed, host, arguments.settings.validation.enabled);
+    const EvaluationWork work{*task, *backend, arguments, seed, host, observers};
+    const FeatureSource source(work, arguments.settings.validation.enabled);
     weights::Checkpoint checkpoint =
         weights::load(*host.files, settings.checkpoint, weights::edited_if(arguments.settings.checkpoint.trust_edited));
     const std::map<std::string, HostTensor> weights =
         model_variables(source.graph(), std::move(checkpoint), settings.checkpoint);
-    const FeatureWork work{*task, *backend, arguments, seed, host, observers};
     const FeatureSet set = cached_features(work, source, cache, weights, 1);
     const int threads = compute_threads(arguments.settings.run);
     const std::int64_t classes = source.graph().desc(*source.graph().find(source.last_layer().bias)).elements();

@@ -252,17 +252,8 @@ void add_sequences(const BatchCopy& batch, const HostTensor& scores, std::int64_
     }
 }
 
-struct Work {
-    const Task& task;
-    const backend::Backend& backend;
-    const options::Settings& settings;
-    std::uint64_t seed = 0;
-    const Host& host;
-    metrics::Observers& observers;
-};
-
 /// Labels of data with other classes are other classes' numbers.
-void expect_classes_of(const std::string& checkpoint, const Work& work) {
+void expect_classes_of(const std::string& checkpoint, const EvaluationWork& work) {
     const std::vector<std::string> wanted = weights::class_names_of(*work.host.files, checkpoint);
     const std::vector<std::string> found = work.task.class_names();
     if (wanted.empty() || found.empty() || wanted == found) return;
@@ -275,7 +266,8 @@ void expect_classes_of(const std::string& checkpoint, const Work& work) {
                                      ", found " + word(found, other));
 }
 
-void classify(const Work& work, const Classifier& classifier, const SamplePredictionSettings& how, json& document) {
+void classify(const EvaluationWork& work, const Classifier& classifier, const SamplePredictionSettings& how,
+              json& document) {
     expect_classes_of(how.checkpoint, work);
     const auto samples = classifier.in_order(data::Split::validation, /*augmented=*/false);
     const std::vector<std::string> names = work.task.class_names();
@@ -287,12 +279,12 @@ void classify(const Work& work, const Classifier& classifier, const SamplePredic
         const std::int64_t most = std::max<std::int64_t>(kMostRows / std::ssize(names), 1);
         most_samples = most_samples == 0 ? most : std::min(most_samples, most);
     }
-    const Sweep sweep(*samples, work.backend, work.settings, work.host, most_samples);
+    const Sweep sweep(*samples, work, most_samples);
     ClassRows rows(*samples, std::string(classifier.label_field()), how.most_pictures, thresholds);
     const bool of_images = data::has_field(sweep.fields(), data::kImages);
     const GraphUse use = of_images && how.most_pictures > 0 ? GraphUse::maps : GraphUse::classes;
-    sweep.run(work.task.graph(use, sweep.fields()), work.seed, how.checkpoint, kLogits, work.task.columns().unit,
-              work.observers, [&](const BatchCopy& batch, const backend::Executable& outputs) {
+    sweep.run(work.task.graph(use, sweep.fields()), how.checkpoint, kLogits,
+              [&](const BatchCopy& batch, const backend::Executable& outputs) {
                   rows.add(batch, outputs.output(kLogits),
                            use == GraphUse::maps ? std::optional(outputs.output(kMaps)) : std::nullopt);
                   return true;
@@ -305,14 +297,13 @@ void classify(const Work& work, const Classifier& classifier, const SamplePredic
     rows.store(document);
 }
 
-void predict_words(const Work& work, const WordPredictor& predictor, const SamplePredictionSettings& how,
+void predict_words(const EvaluationWork& work, const WordPredictor& predictor, const SamplePredictionSettings& how,
                    json& document) {
     const data::Split split = predictor.words_split();
     const auto samples = work.task.open(split);
-    const Sweep sweep(*samples, work.backend, work.settings, work.host, 0);
+    const Sweep sweep(*samples, work, 0);
     json sequences = json::array();
-    sweep.run(work.task.graph(GraphUse::words, sweep.fields()), work.seed, how.checkpoint, std::string(nn::kWordScores),
-              work.task.columns().unit, work.observers,
+    sweep.run(work.task.graph(GraphUse::words, sweep.fields()), how.checkpoint, std::string(nn::kWordScores),
               [&](const BatchCopy& batch, const backend::Executable& outputs) {
                   add_sequences(batch, outputs.output(std::string(nn::kWordScores)), sweep.in_batch(),
                                 how.most_sequences, sequences);
@@ -332,7 +323,7 @@ std::string sample_predictions(const TaskRow& row, const options::ParseResult& a
     const auto seed = static_cast<std::uint64_t>(arguments.settings.device.seed.value_or(0));
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, seed);
-    const Work work{*task, *backend, arguments.settings, seed, host, observers};
+    const EvaluationWork work{*task, *backend, arguments, seed, host, observers};
     json document = {{"key", settings.key}, {"split", "validation"}, {"classes", json::array()}};
     document["unit"] = {task->columns().unit.one, task->columns().unit.many};
     document["real"] = task->has_real_data();

@@ -24,13 +24,11 @@ namespace cnntrain::run {
 class Sweep {
 public:
     /// `most_samples` 0: all.
-    Sweep(const Samples& samples, const backend::Backend& backend, const options::Settings& settings, const Host& host,
-          std::int64_t most_samples)
-        : samples_(samples), backend_(backend), settings_(settings), host_(host) {
+    Sweep(const Samples& samples, const EvaluationWork& work, std::int64_t most_samples)
+        : samples_(samples), work_(work), loader_(loader_settings(work.settings(), 0)) {
         constexpr std::int64_t kMostInBatch = 32;
-        loader_ = loader_settings(settings, 0);
         loader_.micro_batch = std::min(loader_.micro_batch, kMostInBatch);
-        loader_.stop_requested = host.stop_requested;
+        loader_.stop_requested = work.host.stop_requested;
         if (most_samples > 0 && most_samples < samples.count()) {
             loader_.micro_batch = std::min(loader_.micro_batch, most_samples);
             const std::int64_t all = (samples.count() + loader_.micro_batch - 1) / loader_.micro_batch;
@@ -42,27 +40,27 @@ public:
     std::vector<data::Field> fields() const { return samples_.fields(loader_.micro_batch); }
 
     /// Calls `add` with each batch and the executable that has its outputs, until it returns false.
-    void run(const graph::Graph& graph, std::uint64_t seed, const std::string& checkpoint, const std::string& output,
-             const metrics::Unit& unit, metrics::Observers& observers,
+    void run(const graph::Graph& graph, const std::string& checkpoint, const std::string& output,
              const std::function<bool(const BatchCopy&, const backend::Executable&)>& add) const {
-        backend::CompileRequest request = compile_request(graph, settings_, fields(), seed);
-        request.runtime.stop_requested = host_.stop_requested;
-        const auto executable = backend_.compile(request);
-        load_model(*executable, graph, checkpoint_weights(*host_.files, checkpoint, settings_), checkpoint,
-                   settings_.run);
+        const options::Settings& settings = work_.settings();
+        const Host& host = work_.host;
+        const auto executable =
+            work_.backend.compile(compile_request(graph, settings, fields(), work_.seed, host.stop_requested));
+        load_model(*executable, graph, checkpoint_weights(*host.files, checkpoint, settings), checkpoint, settings.run);
         const auto stream = samples_.stream(loader_);
         BatchCopy source(*stream);
         const std::int64_t batches = stream->batches_per_sweep();
         const Stopwatch watch;
         for (std::int64_t done = 0; done < batches;) {
             const backend::StepResult result = executable->evaluate(source, 1);
-            if (result.stopped || (host_.stop_requested && host_.stop_requested())) throw Interrupted();
+            if (result.stopped || (host.stop_requested && host.stop_requested())) throw Interrupted();
             if (const auto where = not_finite_in(*executable, result, output, /*looks_inside=*/done == 0))
                 fail_not_finite("predictions of " + checkpoint, *where);
             if (!add(source, *executable)) return;
             ++done;
             const double rate = static_cast<double>(done * loader_.micro_batch) / watch.seconds();
-            observers.on(metrics::Progress{done, 0, batches, rate, watch.seconds(), "batches", unit.many, true});
+            work_.observers.on(metrics::Progress{done, 0, batches, rate, watch.seconds(), "batches",
+                                                 work_.task.columns().unit.many, true});
         }
     }
 
@@ -71,9 +69,7 @@ public:
 
 private:
     const Samples& samples_;
-    const backend::Backend& backend_;
-    const options::Settings& settings_;
-    const Host& host_;
+    EvaluationWork work_;
     data::LoaderSettings loader_;
 };
 
