@@ -3,7 +3,6 @@
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/info.h>
-#include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/task_arena.h>
 
@@ -25,6 +24,7 @@
 #include "data/images/preprocess.h"
 #include "data/loading/stream_places.h"
 #include "data/sets/resolve.h"
+#include "data/threads.h"
 
 namespace cnntrain::data {
 namespace {
@@ -225,11 +225,8 @@ std::vector<std::int32_t> InputData::classes() const {
     CNNTRAIN_CHECK(dataset_ != nullptr, "only real data have classes of samples");
     std::vector<std::int32_t> labels(static_cast<std::size_t>(dataset_->size()));
     tbb::enumerable_thread_specific<Workspace> workspaces;
-    tbb::task_arena arena(std::clamp(settings_.threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(std::size_t{0}, labels.size(), [&](std::size_t i) {
-            labels[i] = dataset_->label(static_cast<std::int64_t>(i), workspaces.local());
-        });
+    for_each_index(settings_.threads, labels.size(), [&](std::size_t i) {
+        labels[i] = dataset_->label(static_cast<std::int64_t>(i), workspaces.local());
     });
     return labels;
 }

@@ -1,9 +1,5 @@
 #include "data/records/tfrecord.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,6 +13,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/wire.h"
+#include "data/threads.h"
 
 namespace cnntrain::data {
 namespace {
@@ -402,15 +399,13 @@ std::vector<IndexedFile> index_files(const std::vector<std::string>& paths, cons
     const KeptIndexes kept(paths, options.index_name, files);
     std::vector<IndexedFile> indexed(paths.size());
     std::vector<char> is_new(paths.size());
-    const auto index_one = [&](std::size_t i) {
+    for_each_index(options.threads, paths.size(), [&](std::size_t i) {
         std::unique_ptr<InputFile> file = files.open(paths[i]);
         const IndexedFile* known = kept.find(*file);
         indexed[i] = known != nullptr ? *known : scan_records(*file);
         is_new[i] = known == nullptr ? 1 : 0;
         if (i < open.size()) open[i] = std::move(file);
-    };
-    tbb::task_arena arena(std::clamp(options.threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] { tbb::parallel_for(std::size_t{0}, paths.size(), index_one); });
+    });
     kept.store(indexed, is_new);
     return indexed;
 }

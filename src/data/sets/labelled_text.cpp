@@ -15,10 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
@@ -29,6 +25,7 @@
 #include "data/sets/labelled_text.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
+#include "data/threads.h"
 
 namespace cnntrain::data {
 
@@ -311,14 +308,12 @@ std::vector<Chunk> tokenise(const std::vector<LabelledRow>& rows, const Vocabula
                             const LabelledTextSettings& settings, int threads) {
     constexpr std::size_t kChunkRows = 512;
     std::vector<Chunk> chunks((rows.size() + kChunkRows - 1) / kChunkRows);
-    const auto tokenise_one = [&](std::size_t number) {
+    for_each_index(threads, chunks.size(), [&](std::size_t number) {
         RowTokeniser tokeniser(vocabulary, settings);
         const std::size_t end = std::min(rows.size(), (number + 1) * kChunkRows);
         for (std::size_t i = number * kChunkRows; i < end; ++i)
             tokeniser.append(rows[i], chunks[number]);
-    };
-    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] { tbb::parallel_for(std::size_t{0}, chunks.size(), tokenise_one); });
+    });
     return chunks;
 }
 

@@ -1,9 +1,5 @@
 #include "cnntrain/data/questions.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +18,7 @@
 #include "data/records/example.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
+#include "data/threads.h"
 
 namespace cnntrain::data {
 namespace {
@@ -255,11 +252,8 @@ private:
 void make_tokens(const Vocabulary& vocabulary, std::span<const std::shared_ptr<QuestionContext>> contexts, int threads,
                  QuestionSet& set) {
     const QuestionTokens tokens(vocabulary, set.settings);
-    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(std::size_t{0}, contexts.size(), [&](std::size_t i) { tokens.add(*contexts[i]); });
-        tbb::parallel_for(std::size_t{0}, set.questions.size(), [&](std::size_t i) { tokens.add(set.questions[i]); });
-    });
+    for_each_index(threads, contexts.size(), [&](std::size_t i) { tokens.add(*contexts[i]); });
+    for_each_index(threads, set.questions.size(), [&](std::size_t i) { tokens.add(set.questions[i]); });
     std::erase_if(set.questions, [&](Question& question) {
         if (question.first_word < 0 || question.first_token >= 0) return false;
         set.left_out.push_back(std::move(question.id));

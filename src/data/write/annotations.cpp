@@ -7,9 +7,6 @@
 #include <optional>
 #include <set>
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <pugixml.hpp>
 
 #include "cnntrain/base/error.h"
@@ -17,6 +14,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "data/sets/resolve.h"
+#include "data/threads.h"
 
 namespace cnntrain::data {
 namespace {
@@ -283,12 +281,9 @@ std::vector<XmlAnnotation> read_xml_folder(const std::string& folder, int thread
     const std::vector<std::string> names = list_files(folder, ".xml").names;
     if (names.empty()) throw Error(ErrorKind::data, "no .xml file in or below " + folder);
     std::vector<XmlAnnotation> annotations(names.size());
-    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(std::size_t{0}, names.size(), [&](std::size_t i) {
-            const std::string file = folder + "/" + names[i];
-            annotations[i] = {names[i], parse(file, read_text(posix_files(), file))};
-        });
+    for_each_index(threads, names.size(), [&](std::size_t i) {
+        const std::string file = folder + "/" + names[i];
+        annotations[i] = {names[i], parse(file, read_text(posix_files(), file))};
     });
     return annotations;
 }

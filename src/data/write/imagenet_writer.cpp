@@ -1,9 +1,5 @@
 #include "data/write/imagenet_writer.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -30,6 +26,7 @@
 #include "data/images/image_file.h"
 #include "data/images/jpeg.h"
 #include "data/sets/resolve.h"
+#include "data/threads.h"
 #include "data/write/annotations.h"
 #include "data/write/shard_writer.h"
 
@@ -187,17 +184,14 @@ std::vector<RawImage> indexed(const std::string& folder, std::vector<ClassifiedI
         }
         raw.push_back({std::move(image.path), found->second, -1, 0});
     }
-    tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(std::size_t{0}, raw.size(), [&](std::size_t i) {
-            const fs::path path = fs::path(folder) / raw[i].path;
-            std::error_code failed;
-            const std::uintmax_t bytes = fs::file_size(path, failed);
-            const fs::file_time_type changed = fs::last_write_time(path, failed);
-            if (failed) return;
-            raw[i].bytes = static_cast<std::int64_t>(bytes);
-            raw[i].changed_ns = changed.time_since_epoch() / std::chrono::nanoseconds(1);
-        });
+    for_each_index(settings.threads, raw.size(), [&](std::size_t i) {
+        const fs::path path = fs::path(folder) / raw[i].path;
+        std::error_code failed;
+        const std::uintmax_t bytes = fs::file_size(path, failed);
+        const fs::file_time_type changed = fs::last_write_time(path, failed);
+        if (failed) return;
+        raw[i].bytes = static_cast<std::int64_t>(bytes);
+        raw[i].changed_ns = changed.time_since_epoch() / std::chrono::nanoseconds(1);
     });
     return raw;
 }

@@ -1,17 +1,15 @@
 #include "data/write/inspect.h"
 
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -21,6 +19,7 @@
 #include "cnntrain/data/settings.h"
 #include "data/images/jpeg.h"
 #include "data/records/example.h"
+#include "data/threads.h"
 #include "data/write/data_files.h"
 #include "data/write/shard_writer.h"
 
@@ -222,6 +221,17 @@ Tally read_file(const std::string& folder, const FileSet& set, const std::string
     return tally;
 }
 
+/// Calls work(set, file) for each file of the sets, on several threads.
+void for_each_file(const DataFiles& found, int threads, const std::function<void(std::size_t, std::size_t)>& work) {
+    std::vector<std::pair<std::size_t, std::size_t>> jobs;
+    for (std::size_t set = 0; set < found.sets.size(); ++set) {
+        for (std::size_t file = 0; file < found.sets[set].files.size(); ++file)
+            jobs.emplace_back(set, file);
+    }
+    const auto one = [&](std::size_t i) { work(jobs[i].first, jobs[i].second); };
+    for_each_index(threads, jobs.size(), one, tbb::simple_partitioner());
+}
+
 /// A single file without any records is probably a wrong argument.
 void check_single_file(const std::string& path, const std::vector<SetReport>& reports) {
     if (std::filesystem::is_directory(path) || reports.front().records > 0) return;
@@ -244,29 +254,13 @@ FeatureType FeatureReport::type() const {
 
 std::vector<SetReport> inspect(const InspectSettings& settings) {
     const DataFiles found = find_data_files(settings.path);
-    struct Job {
-        std::size_t set;
-        std::size_t file;
-    };
-    std::vector<Job> jobs;
     std::vector<Tally> tallies(found.sets.size());
-    for (std::size_t set = 0; set < found.sets.size(); ++set) {
-        for (std::size_t file = 0; file < found.sets[set].files.size(); ++file)
-            jobs.push_back({set, file});
-    }
     ByteProgress progress(settings.progress, total_bytes(found));
     std::mutex merging;
-    tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(
-            std::size_t{0}, jobs.size(),
-            [&](std::size_t i) {
-                const FileSet& set = found.sets[jobs[i].set];
-                const Tally tally = read_file(found.folder, set, set.files[jobs[i].file], settings, progress);
-                const std::lock_guard lock(merging);
-                merge(tally, tallies[jobs[i].set]);
-            },
-            tbb::simple_partitioner());
+    for_each_file(found, settings.threads, [&](std::size_t set, std::size_t file) {
+        const Tally tally = read_file(found.folder, found.sets[set], found.sets[set].files[file], settings, progress);
+        const std::lock_guard lock(merging);
+        merge(tally, tallies[set]);
     });
     std::vector<SetReport> reports;
     for (std::size_t i = 0; i < tallies.size(); ++i) {
@@ -624,27 +618,12 @@ std::string_view name(Fault fault) {
 VerifyResult verify(const VerifySettings& settings) {
     const DataFiles found = find_data_files(settings.path);
     std::vector<std::vector<FileResult>> files;
-    struct Job {
-        std::size_t set;
-        std::size_t file;
-    };
-    std::vector<Job> jobs;
-    for (const FileSet& set : found.sets) {
-        for (std::size_t file = 0; file < set.files.size(); ++file)
-            jobs.push_back({files.size(), file});
+    for (const FileSet& set : found.sets)
         files.emplace_back(set.files.size());
-    }
     ByteProgress progress(settings.progress, total_bytes(found));
-    tbb::task_arena arena(std::clamp(settings.threads, 1, tbb::info::default_concurrency()));
-    arena.execute([&] {
-        tbb::parallel_for(
-            std::size_t{0}, jobs.size(),
-            [&](std::size_t i) {
-                const auto [set, file] = jobs[i];
-                files[set][file] =
-                    verify_file(found.folder, found.sets[set], found.sets[set].files[file], settings.decode, progress);
-            },
-            tbb::simple_partitioner());
+    for_each_file(found, settings.threads, [&](std::size_t set, std::size_t file) {
+        files[set][file] =
+            verify_file(found.folder, found.sets[set], found.sets[set].files[file], settings.decode, progress);
     });
     VerifyResult result;
     verify_names(found, result);
