@@ -63,7 +63,7 @@ struct RankTimes {
     double own() const { return step - waits.ranks; }
 };
 
-/// Cause that limits the rate.
+/// Cause that limits the rate. Profiles have the names of the enumerators.
 enum class Limit : std::uint8_t {
     neighbours,        // other programs on the processors
     paging,            // memory pages that are read from disk
@@ -81,7 +81,6 @@ enum class Limit : std::uint8_t {
     memory_bandwidth,  // traffic between the cores, their caches and memory
     compute,           // arithmetic
 };
-std::string_view name(Limit limit);
 
 struct Verdict {
     Limit limit = Limit::compute;

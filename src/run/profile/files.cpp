@@ -200,7 +200,7 @@ std::string to_json(const Profile& profile, const Verdict& verdict) {
         {"resident_bytes", profile.resident_bytes},
         {"layout_changes", profile.layout_changes},
         {"ranks", ranks},
-        {"limit", name(verdict.limit)},
+        {"limit", enumerator_name(verdict.limit)},
         {"advice", verdict.sentence},
     };
     return text_of(json, 1) + "\n";

@@ -15,37 +15,13 @@
 
 namespace cnntrain::profile {
 
-namespace {
-
-std::string_view phase_name(graph::Phase phase) {
-    switch (phase) {
-        case graph::Phase::forward:
-            return "forward";
-        case graph::Phase::backward:
-            return "backward";
-        case graph::Phase::update:
-            break;
-    }
-    return "update";
-}
-
-}  // namespace
-
-std::string_view name(Limit limit) {
-    static constexpr std::array<std::string_view, 15> kNames = {
-        "neighbours", "paging",           "slow_rank",     "disk",  "large_images", "input_threads",
-        "input",      "threads",          "communication", "lanes", "small_batch",  "between_steps",
-        "operations", "memory_bandwidth", "compute"};
-    return kNames.at(static_cast<std::size_t>(limit));
-}
-
 std::vector<Row> rows_per_step(const std::vector<backend::ProfileRow>& measured, std::int64_t steps) {
     std::vector<Row> rows;
     rows.reserve(measured.size());
     for (const backend::ProfileRow& one : measured) {
         const double runs = static_cast<double>(one.runs) / static_cast<double>(steps);
         const double seconds = 1e-3 * one.milliseconds;
-        rows.push_back({one.name, one.op, one.implementation, std::string(phase_name(one.phase)), one.stage, runs,
+        rows.push_back({one.name, one.op, one.implementation, std::string(enumerator_name(one.phase)), one.stage, runs,
                         seconds * runs * one.occupied, seconds, one.gflops * runs, one.megabytes * runs});
     }
     return rows;
