@@ -81,10 +81,10 @@ protected:
 TEST_F(ShardWriter, WritesThePlanInItsOrder) {
     const std::string out = folder_ / "out";
     std::vector<std::string> skipped;
-    ShardProgress last;
+    ConversionProgress last;
     ShardJob job = job_of(3);
     job.skipped = [&](const SkippedSource& source) { skipped.push_back(source.name + ": " + source.reason); };
-    job.progress = [&](const ShardProgress& now) { last = now; };
+    job.progress = [&](const ConversionProgress& now) { last = now; };
     const ShardResult result = write_shards(plan_in(out), job);
     EXPECT_EQ(records_of(out + "/train-00000-of-00003"),
               (std::vector<std::string>{make(3, 0).bytes, make(1, 0).bytes}));

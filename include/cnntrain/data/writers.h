@@ -71,9 +71,9 @@ struct ImagenetWriterSettings {
 void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings);
 
 struct ConversionProgress {
-    std::int64_t done = 0;   // number of images
-    std::int64_t kept = 0;   // of these, done by an earlier run
-    std::int64_t total = 0;  // number of images
+    std::int64_t done = 0;   // number of sources: images
+    std::int64_t kept = 0;   // of these, in files that an earlier run finished
+    std::int64_t total = 0;  // number of sources
     std::int64_t skipped = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "data/records/tfrecord.h"
 #include "data/sets/cifar.h"
 #include "data/sets/resolve.h"
+#include "data/write/shard_writer.h"
 
 namespace cnntrain::data {
 namespace {
@@ -20,14 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DatasetId kCifars[] = {DatasetId::cifar10, DatasetId::cifar100};
-
-std::string shard_file(std::string_view prefix, int index, int count, std::string_view suffix) {
-    const auto number = [](int value) {
-        const std::string digits = std::to_string(value);
-        return std::string(kShardDigits - digits.size(), '0') + digits;
-    };
-    return std::string(prefix) + "-" + number(index) + "-of-" + number(count) + std::string(suffix);
-}
 
 /// Takes the batch files of each CIFAR data set that has at least one file here.
 void take_cifar(std::vector<std::string>& names, DataFiles& found) {
@@ -58,9 +51,8 @@ void list_missing(FileSet& set) {
         }
     }
     const std::string suffix = parse_shard_name(set.files.front())->suffix;
-    for (int index = 0; index < set.count; ++index) {
-        if (there[static_cast<std::size_t>(index)]) continue;
-        set.missing.push_back(shard_file(set.prefix, index, set.count, suffix));
+    for (std::size_t index = 0; index < there.size(); ++index) {
+        if (!there[index]) set.missing.push_back(shard_name(set.prefix, index, there.size()) + suffix);
     }
 }
 

@@ -475,11 +475,6 @@ void check_imagenet(const ImagenetWriterSettings& settings) {
     }
 }
 
-std::int64_t count_of(const ShardResult& result, const char* note) {
-    const auto found = result.notes.find(note);
-    return found == result.notes.end() ? 0 : found->second;
-}
-
 ImagenetWriterResult imagenet_summary(const ImagenetConversion& conversion, const ShardPlan& plan,
                                       const ShardResult& written) {
     ImagenetWriterResult result;
@@ -488,11 +483,11 @@ ImagenetWriterResult imagenet_summary(const ImagenetConversion& conversion, cons
     for (std::size_t set = 0; set < plan.sets.size(); ++set) {
         (plan.sets[set].prefix == "train" ? result.train_images : result.validation_images) = written.records[set];
     }
-    result.converted_png = count_of(written, kFromPng);
-    result.converted_cmyk = count_of(written, kFromCmyk);
-    result.converted_other = count_of(written, kFromOther);
-    result.turned = count_of(written, kTurned);
-    result.boxes = count_of(written, kWithBoxes);
+    result.converted_png = count_of(written.notes, kFromPng);
+    result.converted_cmyk = count_of(written.notes, kFromCmyk);
+    result.converted_other = count_of(written.notes, kFromOther);
+    result.turned = count_of(written.notes, kTurned);
+    result.boxes = count_of(written.notes, kWithBoxes);
     result.skipped = std::ssize(written.skipped);
     result.classes = std::ssize(conversion.sources().classes);
     result.files_written = written.files_written;
@@ -517,9 +512,7 @@ ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& sett
     job.overwrite = settings.overwrite;
     job.max_skipped = settings.max_skipped.value_or(std::max(kLeastMaxSkipped, conversion.images() / 100));
     job.unit = "images";
-    if (events.progress) {
-        job.progress = [&](const ShardProgress& now) { events.progress({now.done, now.kept, now.total, now.skipped}); };
-    }
+    job.progress = events.progress;
     if (events.skipped) job.skipped = [&](const SkippedSource& source) { events.skipped(source.name, source.reason); };
     job.stop_requested = events.stop_requested;
     return imagenet_summary(conversion, plan, write_shards(plan, job));

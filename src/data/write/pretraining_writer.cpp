@@ -321,7 +321,6 @@ private:
     void write_file(std::size_t file, const RecordPlan& plan,
                     tbb::enumerable_thread_specific<PretrainingRecords>& records);
     Block make_block(const RecordPlan& plan, std::size_t first_record, PretrainingRecords& records) const;
-    [[noreturn]] void fail_storing(const Error& error) const;
     void sum_up();
 
     const PretrainingWriterSettings& settings_;
@@ -467,7 +466,7 @@ PretrainingWriterResult PretrainingConversion::run() {
     } catch (const Interrupted&) {
         result_.interrupted = true;
     } catch (const Error& error) {
-        if (error.kind() == ErrorKind::storage) fail_storing(error);
+        if (error.kind() == ErrorKind::storage) fail_storing(error, finished_.size(), outputs_.size());
         throw;
     }
     sum_up();
@@ -568,24 +567,14 @@ void PretrainingConversion::write_file(std::size_t file, const RecordPlan& plan,
     finished_.emplace(entry.name, entry);
 }
 
-void PretrainingConversion::fail_storing(const Error& error) const {
-    throw Error(error.kind(), std::string(error.what()) + "; " + std::to_string(finished_.size()) + " of " +
-                                  std::to_string(outputs_.size()) +
-                                  " files are finished and stay: run the same command again to go on with the rest");
-}
-
 void PretrainingConversion::sum_up() {
-    const auto note = [](const FinishedFile& file, const char* key) {
-        const auto found = file.notes.find(key);
-        return found == file.notes.end() ? 0 : found->second;
-    };
     for (const auto& [name, file] : finished_) {
         result_.records += file.records;
-        result_.sequences += settings_.packed ? note(file, kSequences) : file.records;
-        result_.sequence_tokens += note(file, kTokens);
+        result_.sequences += settings_.packed ? count_of(file.notes, kSequences) : file.records;
+        result_.sequence_tokens += count_of(file.notes, kTokens);
         result_.bytes += file.bytes;
-        result_.random_next += note(file, kRandomNext);
-        result_.masked_tokens += note(file, kMasked);
+        result_.random_next += count_of(file.notes, kRandomNext);
+        result_.masked_tokens += count_of(file.notes, kMasked);
     }
     result_.files_written = std::ssize(finished_) - result_.files_kept;
 }

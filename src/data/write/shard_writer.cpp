@@ -340,7 +340,7 @@ void Run::write_files() {
 /// Called without the lock: a slow terminal must not delay the workers.
 void Run::report() {
     std::vector<SkippedSource> skipped;
-    ShardProgress progress{done_, kept_sources_, total_, 0};
+    ConversionProgress progress{done_, kept_sources_, total_, 0};
     {
         const std::lock_guard lock(mutex_);
         skipped.swap(unreported_);
@@ -391,9 +391,7 @@ void Run::fail() {
         if (error.kind() != ErrorKind::storage) throw;
         const auto finished =
             std::count_if(finished_.begin(), finished_.end(), [](const auto& file) { return !!file; });
-        throw Error(error.kind(),
-                    std::string(error.what()) + "; " + std::to_string(finished) + " of " + std::to_string(all_.size()) +
-                        " files are finished and stay: run the same command again to go on with the rest");
+        fail_storing(error, static_cast<std::size_t>(finished), all_.size());
     }
 }
 
@@ -429,6 +427,17 @@ std::string shard_name(std::string_view prefix, std::size_t shard, std::size_t s
 
 ShardResult write_shards(const ShardPlan& plan, const ShardJob& job, FileSystem& files) {
     return Run(plan, job, files).run();
+}
+
+void fail_storing(const Error& error, std::size_t finished, std::size_t files) {
+    throw Error(error.kind(), std::string(error.what()) + "; " + std::to_string(finished) + " of " +
+                                  std::to_string(files) +
+                                  " files are finished and stay: run the same command again to go on with the rest");
+}
+
+std::int64_t count_of(const std::map<std::string, std::int64_t>& notes, const char* note) {
+    const auto found = notes.find(note);
+    return found == notes.end() ? 0 : found->second;
 }
 
 namespace {

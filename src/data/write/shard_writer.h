@@ -21,7 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/writers.h"
 
 namespace cnntrain::data {
 
@@ -83,13 +85,6 @@ struct SkippedSource {
     std::string reason;
 };
 
-struct ShardProgress {
-    std::int64_t done = 0;   // number of sources
-    std::int64_t kept = 0;   // of these, in files that an earlier run finished
-    std::int64_t total = 0;  // number of sources
-    std::int64_t skipped = 0;
-};
-
 struct ShardJob {
     /// Called by several threads at once; `worker` is 0..threads-1. The result depends on `source` only.
     std::function<MadeRecord(std::int64_t source, int worker)> produce;
@@ -100,7 +95,7 @@ struct ShardJob {
     std::string unit = "records";  // name of sources in messages
 
     // Optional. Called on the thread of write_shards(), several times a second.
-    std::function<void(const ShardProgress&)> progress = {};
+    std::function<void(const ConversionProgress&)> progress = {};
     std::function<void(const SkippedSource&)> skipped = {};  // once per skipped source
     std::function<bool()> stop_requested = {};
 };
@@ -119,6 +114,12 @@ struct ShardResult {
 /// process writes to it; Error(storage) if a file cannot be written (finished files stay); Error(data) if more than
 /// max_skipped sources are skipped. An Error thrown by `produce` ends the job.
 ShardResult write_shards(const ShardPlan& plan, const ShardJob& job, FileSystem& files = posix_files());
+
+/// Error(storage) that also says how many of the files of a job are finished.
+[[noreturn]] void fail_storing(const Error& error, std::size_t finished, std::size_t files);
+
+/// The number that is counted under a note; 0 if there is none.
+std::int64_t count_of(const std::map<std::string, std::int64_t>& notes, const char* note);
 
 // The journal of a conversion: the plan's fingerprint, then one line per finished file.
 
