@@ -38,46 +38,6 @@ namespace {
 //
 // The keys are those of github.com/mlperf/logging, in the order of the original programs.
 
-class MlperfLog final : public metrics::Handles<MlperfLog> {
-public:
-    /// Logs the facts that are known before the data are opened. `console` receives every line too.
-    MlperfLog(MlperfBenchmark benchmark, const options::ParseResult& arguments, const std::string& folder,
-              FileSystem& files, metrics::Observer& console);
-    ~MlperfLog() override;
-
-    /// Logs sizes and optimiser.
-    void handle(const metrics::TrainingSize& size);
-    void handle(const metrics::WeightsInitialised& weights);
-    void handle(const metrics::TrainingBegan& begin);
-    /// Closes the epochs that have ended and opens the next one, unless training has ended.
-    void handle(const metrics::HostStepEnded& step);
-    void handle(const metrics::TrainingFinished& end);
-
-    void handle(const metrics::ValidationBegan& begin);
-    void handle(const metrics::EvaluationBegan& evaluation);
-    /// A validation row ends the evaluation.
-    void handle(const metrics::Row& row);
-    void handle(const metrics::ValidationEnded& end);
-    /// Logs "success" if the quality exceeded the target, otherwise "aborted". Only the first call has an effect.
-    void handle(const metrics::RunEnded& end);
-
-private:
-    class Events;
-
-    void optimiser();
-    std::int64_t finished_epochs(std::int64_t iteration) const;
-
-    MlperfBenchmark benchmark_;
-    options::Settings settings_;
-    std::unique_ptr<Events> events_;
-    metrics::TrainingSize size_;
-    std::int64_t open_epoch_ = 0;  // 0: no epoch is open
-    std::int64_t first_epoch_ = 1;
-    double evaluated_epoch_ = 0;
-    bool succeeded_ = false;
-    bool running_ = false;
-};
-
 using Json = nlohmann::ordered_json;
 
 /// A position in this program's source. Not all tools that read this file support std::source_location.
@@ -128,19 +88,109 @@ Json json_of(const options::Value& value) {
     return options::to_string(value);
 }
 
-double number_in(const metrics::Record& row, const std::string& column) {
-    for (const metrics::Field& field : row.fields) {
-        if (field.name == column) return std::get<double>(field.value);
-    }
-    throw Error(ErrorKind::internal, "a validation row has no column " + column);
+template <typename T> const T& field_of(const metrics::Record& row, std::string_view name) {
+    const auto found = std::ranges::find(row.fields, name, &metrics::Field::name);
+    CNNTRAIN_CHECK(found != row.fields.end(), "a validation row has no column " + std::string(name));
+    return std::get<T>(found->value);
 }
 
-/// Writes the log lines.
-class MlperfLog::Events {
+class MlperfLog final : public metrics::Handles<MlperfLog> {
 public:
-    Events(std::string name, std::string path, FileSystem& files, metrics::Observer& console)
-        : name_(std::move(name)), path_(std::move(path)), files_(files), console_(console) {}
+    /// Logs the facts that are known before the data are opened. `console` receives every line too.
+    MlperfLog(MlperfBenchmark benchmark, const options::ParseResult& arguments, const std::string& folder,
+              FileSystem& files, metrics::Observer& console)
+        : benchmark_(std::move(benchmark)),
+          settings_(arguments.settings),
+          path_(result_path(arguments, folder)),
+          files_(files),
+          console_(console) {
+        files.make_directories(folder);
+        const TrainingSettings& training = settings_.training;
+        point("cache_clear", true);
+        write(kStart, "init_start", nullptr, {});
+        point("submission_benchmark", benchmark_.name);
+        point("submission_division", "closed");
+        point("submission_org", "Graphcore");
+        point("submission_status", "onprem");
+        point("submission_platform", "POD" + std::to_string(training.replicas * training.processes));
+        point("seed", *settings_.device.seed);
+        point("global_batch_size", batch_plan(settings_).global_batch());
+        point("gradient_accumulation_steps", training.gradient_accumulation_count);
+        point("opt_weight_decay", settings_.optimiser.weight_decay);
+        point("opt_learning_rate_warmup_epochs", number(benchmark_.warmup_epochs));
+        for (const auto& [key, value] : benchmark_.facts)
+            point(key, json_of(value));
+    }
 
+    /// Logs sizes and optimiser.
+    void handle(const metrics::TrainingSize& size) {
+        size_ = size;
+        point("train_samples", size_.training_samples);
+        point("eval_samples", size_.validation_samples);
+        optimiser();
+    }
+
+    void handle(const metrics::WeightsInitialised& weights) {
+        for (const std::string& name : weights.parameters)
+            write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(name)}});
+    }
+
+    void handle(const metrics::TrainingBegan& begin) {
+        first_epoch_ = finished_epochs(begin.iteration) + 1;
+        open_epoch_ = first_epoch_;
+        running_ = true;
+        write(kEndMark, "init_stop", nullptr, {});
+        write(kStart, "run_start", nullptr, {});
+        const double epochs = std::max(1.0, std::ceil(size_.epochs)) - static_cast<double>(first_epoch_ - 1);
+        write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
+        write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
+    }
+
+    /// Closes the epochs that have ended and opens the next one, unless training has ended.
+    void handle(const metrics::HostStepEnded& step) {
+        if (step.iteration >= size_.iterations) return;
+        while (open_epoch_ <= finished_epochs(step.iteration)) {
+            write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+            write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
+        }
+    }
+
+    void handle(const metrics::TrainingFinished& /*end*/) {
+        write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+        write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    }
+
+    void handle(const metrics::ValidationBegan& /*begin*/) {
+        write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
+    }
+
+    void handle(const metrics::EvaluationBegan& evaluation) {
+        evaluated_epoch_ = std::round(evaluation.epoch);
+        write(kStart, "eval_start", nullptr, {{"epoch_num", number(evaluated_epoch_)}});
+    }
+
+    /// A validation row ends the evaluation.
+    void handle(const metrics::Row& row) {
+        if (row.use != metrics::Row::Use::logged || row.record.table != metrics::kValidation) return;
+        const double quality = field_of<double>(row.record, benchmark_.quality);
+        const Json which = {{"epoch_num", number(evaluated_epoch_)}};
+        write(kEndMark, "eval_stop", nullptr, which);
+        write(kPoint, "eval_accuracy", quality / 100, which);
+        succeeded_ = succeeded_ || quality > benchmark_.target;
+    }
+
+    void handle(const metrics::ValidationEnded& /*end*/) {
+        write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    }
+
+    /// Logs "success" if the quality exceeded the target, otherwise "aborted". Only the first call has an effect.
+    void handle(const metrics::RunEnded& /*end*/) {
+        if (!running_) return;
+        running_ = false;
+        write(kEndMark, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
+    }
+
+private:
     void point(std::string_view key, const Json& value, const Where& where = Where::current()) {
         write(kPoint, key, value, {}, where);
     }
@@ -150,131 +200,52 @@ public:
         Json metadata = {{"file", short_file(where.file)}, {"lineno", where.line}};
         for (const auto& [name, item] : extra.items())
             metadata[name] = item;
-        const Json event = {{"namespace", name_}, {"time_ms", milliseconds_now()}, {"event_type", type}, {"key", key},
-                            {"value", value},     {"metadata", metadata}};
+        const Json event = {{"namespace", benchmark_.name},
+                            {"time_ms", milliseconds_now()},
+                            {"event_type", type},
+                            {"key", key},
+                            {"value", value},
+                            {"metadata", metadata}};
         const std::string line = ":::MLLOG " + event.dump();
         console_.on(metrics::Line{line, metrics::Line::To::console});
         files_.append(path_, line + "\n");
     }
 
-private:
-    std::string name_;  // of the benchmark
+    void optimiser() {
+        const optim::OptimiserSettings& settings = settings_.optimiser;
+        const bool lars = settings.rule == graph::UpdateRule::lars;
+        const bool momentum =
+            settings.rule == graph::UpdateRule::momentum || settings.rule == graph::UpdateRule::nesterov;
+        if (!lars && !momentum) return;
+        const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
+        const MlperfRate rate = benchmark_.rate(size_);
+        point(prefix + "learning_rate_decay_steps",
+              number(static_cast<double>(size_.iterations) - rate.warmup_iterations));
+        point("opt_name", lars ? "lars" : "sgd");
+        point(prefix + "momentum", settings.momentum);
+        point(prefix + "weight_decay", lars ? settings.lars.weight_decay : settings.weight_decay);
+        point(prefix + "base_learning_rate", rate.base);
+        point(prefix + "end_learning_rate", rate.end);
+        point(prefix + "learning_rate_decay_poly_power", number(rate.decay_power));
+        if (lars) point("lars_epsilon", settings.lars.epsilon);
+    }
+
+    std::int64_t finished_epochs(std::int64_t iteration) const {
+        return iteration * size_.global_batch / size_.training_samples;
+    }
+
+    MlperfBenchmark benchmark_;
+    options::Settings settings_;
     std::string path_;
     FileSystem& files_;
     metrics::Observer& console_;
+    metrics::TrainingSize size_;
+    std::int64_t open_epoch_ = 0;  // 0: no epoch is open
+    std::int64_t first_epoch_ = 1;
+    double evaluated_epoch_ = 0;
+    bool succeeded_ = false;
+    bool running_ = false;
 };
-
-MlperfLog::MlperfLog(MlperfBenchmark benchmark, const options::ParseResult& arguments, const std::string& folder,
-                     FileSystem& files, metrics::Observer& console)
-    : benchmark_(std::move(benchmark)),
-      settings_(arguments.settings),
-      events_(std::make_unique<Events>(benchmark_.name, result_path(arguments, folder), files, console)) {
-    files.make_directories(folder);
-    const TrainingSettings& training = settings_.training;
-    events_->point("cache_clear", true);
-    events_->write(kStart, "init_start", nullptr, {});
-    events_->point("submission_benchmark", benchmark_.name);
-    events_->point("submission_division", "closed");
-    events_->point("submission_org", "Graphcore");
-    events_->point("submission_status", "onprem");
-    events_->point("submission_platform", "POD" + std::to_string(training.replicas * training.processes));
-    events_->point("seed", *settings_.device.seed);
-    events_->point("global_batch_size", batch_plan(settings_).global_batch());
-    events_->point("gradient_accumulation_steps", training.gradient_accumulation_count);
-    events_->point("opt_weight_decay", settings_.optimiser.weight_decay);
-    events_->point("opt_learning_rate_warmup_epochs", number(benchmark_.warmup_epochs));
-    for (const auto& [key, value] : benchmark_.facts)
-        events_->point(key, json_of(value));
-}
-
-MlperfLog::~MlperfLog() = default;
-
-void MlperfLog::handle(const metrics::TrainingSize& size) {
-    size_ = size;
-    events_->point("train_samples", size_.training_samples);
-    events_->point("eval_samples", size_.validation_samples);
-    optimiser();
-}
-
-void MlperfLog::optimiser() {
-    const optim::OptimiserSettings& settings = settings_.optimiser;
-    const bool lars = settings.rule == graph::UpdateRule::lars;
-    const bool momentum = settings.rule == graph::UpdateRule::momentum || settings.rule == graph::UpdateRule::nesterov;
-    if (!lars && !momentum) return;
-    const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
-    const MlperfRate rate = benchmark_.rate(size_);
-    events_->point(prefix + "learning_rate_decay_steps",
-                   number(static_cast<double>(size_.iterations) - rate.warmup_iterations));
-    events_->point("opt_name", lars ? "lars" : "sgd");
-    events_->point(prefix + "momentum", settings.momentum);
-    events_->point(prefix + "weight_decay", lars ? settings.lars.weight_decay : settings.weight_decay);
-    events_->point(prefix + "base_learning_rate", rate.base);
-    events_->point(prefix + "end_learning_rate", rate.end);
-    events_->point(prefix + "learning_rate_decay_poly_power", number(rate.decay_power));
-    if (lars) events_->point("lars_epsilon", settings.lars.epsilon);
-}
-
-void MlperfLog::handle(const metrics::WeightsInitialised& weights) {
-    for (const std::string& name : weights.parameters)
-        events_->write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(name)}});
-}
-
-std::int64_t MlperfLog::finished_epochs(std::int64_t iteration) const {
-    return iteration * size_.global_batch / size_.training_samples;
-}
-
-void MlperfLog::handle(const metrics::TrainingBegan& begin) {
-    first_epoch_ = finished_epochs(begin.iteration) + 1;
-    open_epoch_ = first_epoch_;
-    running_ = true;
-    events_->write(kEndMark, "init_stop", nullptr, {});
-    events_->write(kStart, "run_start", nullptr, {});
-    const double epochs = std::max(1.0, std::ceil(size_.epochs)) - static_cast<double>(first_epoch_ - 1);
-    events_->write(kStart, "block_start", nullptr,
-                   {{"first_epoch_num", first_epoch_}, {"epoch_count", number(epochs)}});
-    events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
-}
-
-void MlperfLog::handle(const metrics::HostStepEnded& step) {
-    if (step.iteration >= size_.iterations) return;
-    while (open_epoch_ <= finished_epochs(step.iteration)) {
-        events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
-        events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
-    }
-}
-
-void MlperfLog::handle(const metrics::TrainingFinished& /*end*/) {
-    events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
-    events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
-}
-
-void MlperfLog::handle(const metrics::ValidationBegan& /*begin*/) {
-    events_->write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
-}
-
-void MlperfLog::handle(const metrics::EvaluationBegan& evaluation) {
-    evaluated_epoch_ = std::round(evaluation.epoch);
-    events_->write(kStart, "eval_start", nullptr, {{"epoch_num", number(evaluated_epoch_)}});
-}
-
-void MlperfLog::handle(const metrics::Row& row) {
-    if (row.use != metrics::Row::Use::logged || row.record.table != metrics::kValidation) return;
-    const double quality = number_in(row.record, benchmark_.quality);
-    const Json which = {{"epoch_num", number(evaluated_epoch_)}};
-    events_->write(kEndMark, "eval_stop", nullptr, which);
-    events_->write(kPoint, "eval_accuracy", quality / 100, which);
-    succeeded_ = succeeded_ || quality > benchmark_.target;
-}
-
-void MlperfLog::handle(const metrics::ValidationEnded& /*end*/) {
-    events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
-}
-
-void MlperfLog::handle(const metrics::RunEnded& /*end*/) {
-    if (!running_) return;
-    running_ = false;
-    events_->write(kEndMark, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
-}
 
 constexpr const char* kSummary = "summary_str";
 
@@ -436,12 +407,6 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
 }
 
 namespace {
-
-template <typename T> const T& field_of(const metrics::Record& row, std::string_view name) {
-    const auto found = std::ranges::find(row.fields, name, &metrics::Field::name);
-    CNNTRAIN_CHECK(found != row.fields.end(), "a validation row has no column " + std::string(name));
-    return std::get<T>(found->value);
-}
 
 /// Formats a float32 like NumPy: the shortest digits, always with a decimal point.
 std::string float_text(double value) {
