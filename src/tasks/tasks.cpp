@@ -186,16 +186,9 @@ std::string restore_flags() {
     return text;
 }
 
-std::string folder_of(const options::ParseResult& restore_line) {
-    std::string folder = *restore_line.settings.main.restore_path;
-    while (folder.size() > 1 && folder.ends_with('/'))
-        folder.pop_back();
-    return folder;
-}
-
 /// The task of the run in the folder that a restore line names.
 const TaskRow& restored_row(const options::ParseResult& restore_line, const FileSystem& files) {
-    const std::string folder = folder_of(restore_line);
+    const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
     const std::string record = folder + "/" + kArguments;
     if (files.kind(record) == FileKind::absent) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder +

@@ -325,6 +325,12 @@ struct PipelineOptions {
     std::int64_t (*micro_batch_unit)(std::int64_t stages);
 };
 
+/// TaskRow::make for a class of tasks.
+template <typename Own> std::unique_ptr<Task> make_task(const options::ParseResult& arguments,
+                                                        const backend::Backend& backend, std::uint64_t seed) {
+    return std::make_unique<Own>(arguments, backend, seed);
+}
+
 /// A row of the table of tasks (tasks/tasks.cpp).
 struct TaskRow {
     options::TaskOptions options;

@@ -552,11 +552,6 @@ std::string_view image_examples(Command command) {
     }
 }
 
-std::unique_ptr<run::Task> make_images(const options::ParseResult& arguments, const backend::Backend& backend,
-                                       std::uint64_t seed) {
-    return std::make_unique<ImageClassification>(arguments, backend, seed);
-}
-
 }  // namespace
 
 run::TaskRow image_classification_row() {
@@ -582,7 +577,7 @@ run::TaskRow image_classification_row() {
                     .complete = complete_image_settings,
                     .data_reason = images_reason,
                     .not_resumed = {"smoothing"}},
-        .make = make_images,
+        .make = run::make_task<ImageClassification>,
         .functions = image_functions,
         .usual_splits = usual_image_splits,
         .every_process_prints = true,

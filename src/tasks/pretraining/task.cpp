@@ -382,11 +382,6 @@ std::string_view pretraining_examples(Command /*command*/) {
            "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file FILE\n";
 }
 
-std::unique_ptr<run::Task> make_pretraining(const options::ParseResult& arguments, const backend::Backend& backend,
-                                            std::uint64_t seed) {
-    return std::make_unique<Pretraining>(arguments, backend, seed);
-}
-
 std::vector<std::string> pretraining_functions(const options::Settings& settings) {
     return nn::bert_functions(pretraining_settings(settings).model);
 }
@@ -444,7 +439,7 @@ run::TaskRow pretraining_row(Command command) {
                     .complete = complete_pretraining,
                     // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
                     .not_resumed = {"global_batch_size"}},
-        .make = make_pretraining,
+        .make = run::make_task<Pretraining>,
         .functions = pretraining_functions,
         .evaluation_line = evaluation_line,
         .scopes = nn::bert_scopes,

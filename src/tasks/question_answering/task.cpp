@@ -347,17 +347,8 @@ std::string_view answering_examples(Command command) {
     }
 }
 
-std::unique_ptr<run::Task> make_answering(const options::ParseResult& arguments, const backend::Backend& backend,
-                                          std::uint64_t seed) {
-    return std::make_unique<QuestionAnswering>(arguments, backend, seed);
-}
-
 int run_answering_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
     return run_phases(row, arguments, host, {"", answering_settings(arguments.settings).validation_file});
-}
-
-std::vector<std::string> answering_functions(const options::Settings& settings) {
-    return nn::bert_answers_functions(answering_settings(settings).model);
 }
 
 }  // namespace
@@ -374,8 +365,10 @@ run::TaskRow question_answering_row() {
     row.options.check = check_answering;
     row.options.settings = [] { return TaskSettings(AnsweringSettings{}); };
     row.options.complete = complete_answering;
-    row.make = make_answering;
-    row.functions = answering_functions;
+    row.make = run::make_task<QuestionAnswering>;
+    row.functions = [](const options::Settings& settings) {
+        return nn::bert_answers_functions(answering_settings(settings).model);
+    };
     row.run = run_answering_phases;
     return row;
 }

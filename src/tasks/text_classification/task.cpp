@@ -668,19 +668,10 @@ std::string_view text_examples(Command command) {
     }
 }
 
-std::unique_ptr<run::Task> make_texts(const options::ParseResult& arguments, const backend::Backend& backend,
-                                      std::uint64_t seed) {
-    return std::make_unique<TextClassification>(arguments, backend, seed);
-}
-
 /// Both phases read the folder of a GLUE task.
 int run_text_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
     const std::string& file = text_settings(arguments.settings).file;
     return run_phases(row, arguments, host, {file, file});
-}
-
-std::vector<std::string> text_functions(const options::Settings& settings) {
-    return nn::bert_classification_functions(text_settings(settings).model);
 }
 
 }  // namespace
@@ -697,8 +688,10 @@ run::TaskRow text_classification_row() {
     row.options.check = check_text_options;
     row.options.settings = [] { return TaskSettings(TextSettings{}); };
     row.options.complete = complete_text_settings;
-    row.make = make_texts;
-    row.functions = text_functions;
+    row.make = run::make_task<TextClassification>;
+    row.functions = [](const options::Settings& settings) {
+        return nn::bert_classification_functions(text_settings(settings).model);
+    };
     row.run = run_text_phases;
     return row;
 }
