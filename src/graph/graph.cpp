@@ -20,10 +20,8 @@ std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const s
     } catch (const std::bad_variant_access&) {
         throw Error(ErrorKind::internal, name + ": " + std::string(def.name) + " was given attributes of another op");
     } catch (const Error& error) {
-        std::string call = std::string(def.name) + "(";
-        for (std::size_t i = 0; i < inputs.size(); ++i)
-            call += (i == 0 ? "" : ", ") + to_string(inputs[i]);
-        throw error.within(name + ": " + call + ")");
+        const std::string given = joined(inputs, ", ", [](const TensorDesc& desc) { return to_string(desc); });
+        throw error.within(name + ": " + std::string(def.name) + "(" + given + ")");
     }
 }
 

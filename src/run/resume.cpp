@@ -429,11 +429,8 @@ std::string save_kept_update(FileSystem& files, const std::string& folder, std::
                              const KeptUpdate& mine, Belonging belonging, const backend::Executable& executable,
                              comm::Communicator& communicator) {
     belonging[kWeightsKey] = weights_digest(executable);
-    std::string shares;
-    for (const std::uint64_t share :
-         communicator.all_gather(static_cast<std::uint64_t>(mine.part.micro_batches), kWhat))
-        shares += (shares.empty() ? "" : ",") + std::to_string(share);
-    belonging[kSharesKey] = shares;
+    belonging[kSharesKey] = joined(communicator.all_gather(static_cast<std::uint64_t>(mine.part.micro_batches), kWhat),
+                                   ",", [](std::uint64_t share) { return std::to_string(share); });
     std::string failure;
     for (int rank = 0; rank < communicator.size(); ++rank) {
         Checkpoint file;

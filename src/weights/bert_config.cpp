@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
+#include <span>
 
 #include <nlohmann/json.hpp>
 

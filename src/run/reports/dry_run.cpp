@@ -179,9 +179,7 @@ private:
         const std::string device = on_ipus() ? "IPU" : "device";
         std::string what = std::to_string(stages.stages) + " stages on " +
                            (devices == 1 ? "one " + device : std::to_string(devices) + " " + device + "s") +
-                           ", split before";
-        for (const std::string& split : training.pipeline_splits)
-            what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
+                           ", split before " + joined(training.pipeline_splits);
         what += "; " + std::string(spelling(stages.schedule)) + ", stash depths ";
         for (std::int32_t stage = 0; stage < stages.stages; ++stage)
             what += (stage == 0 ? "" : ", ") + std::to_string(schedule::stash_depth(stages, stage));
