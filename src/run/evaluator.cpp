@@ -399,13 +399,6 @@ std::vector<weights::Found> points_to_validate(const options::Settings& settings
     return points;
 }
 
-/// An example row with all columns that will be written.
-metrics::Record expected_validation_row(const Task& task) {
-    metrics::ValidationRow row;
-    row.results.resize(task.columns().validation.size());
-    return metrics::record(row, task.columns());
-}
-
 }  // namespace
 
 int run_validation(const TaskRow& row, const options::ParseResult& arguments, const Host& host) {
@@ -429,17 +422,11 @@ int run_validation(const TaskRow& row, const options::ParseResult& arguments, co
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.on(metrics::Row{expected_validation_row(task), metrics::Row::Use::announced});
+    announce<metrics::ValidationRow>(task, &metrics::Columns::validation, observers);
 
     observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
     Evaluator evaluator(task, *backend, *data, settings, seed, host);
-    const double seconds = since_start.seconds();
-    observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
-    observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
-    if (settings.device.compile_only) {
-        observers.line("Compilation successful; stopping because of --compile-only.");
-        return 0;
-    }
+    if (ends_after_compiling(settings, since_start.seconds(), observers)) return 0;
     if (!task.has_real_data() && settings.training.iterations) evaluator.cut_short(*settings.training.iterations);
     Validation validation(task, evaluator, settings, host, observers, folder.logs);
     return points.empty() ? validation.of_random_weights(seed) : validation.of_checkpoints(points);

@@ -307,13 +307,6 @@ weights::Checkpoint compiled_weights(const Task& task, const options::Settings& 
     return model;
 }
 
-/// An example row with all columns that will be written.
-metrics::Record expected_inference_row(const Task& task) {
-    metrics::InferenceRow row;
-    row.results.resize(task.columns().inference.size());
-    return metrics::record(row, task.columns());
-}
-
 }  // namespace
 
 int measure_requests(const TaskRow& task_row, const options::ParseResult& arguments, const Host& host) {
@@ -347,7 +340,7 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.on(metrics::Row{expected_inference_row(task), metrics::Row::Use::announced});
+    announce<metrics::InferenceRow>(task, &metrics::Columns::inference, observers);
 
     observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
     const graph::Graph graph = task.graph(GraphUse::evaluation, fields);
@@ -365,13 +358,7 @@ int measure_requests(const TaskRow& task_row, const options::ParseResult& argume
         for (const auto& executable : executables)
             executable->load(model.tensors);
     }
-    const double seconds = since_start.seconds();
-    observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
-    observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
-    if (settings.device.compile_only) {
-        observers.line("Compilation successful; stopping because of --compile-only.");
-        return 0;
-    }
+    if (ends_after_compiling(settings, since_start.seconds(), observers)) return 0;
     comm::Communicator& ranks = *host.communicator;
     ranks.barrier("requests");
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {

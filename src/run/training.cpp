@@ -329,13 +329,6 @@ int train_and_validate(TrainingRun& run, const TrainingData& data, TrainingParts
     return 0;
 }
 
-/// An example row with all columns that will be written.
-metrics::Record expected_training_row(const Task& task) {
-    metrics::TrainingRow row;
-    row.results.resize(task.columns().training.size());
-    return metrics::record(row, task.columns());
-}
-
 std::unique_ptr<BusyMachine> busy_machine(const RunSettings& settings) {
     return std::make_unique<BusyMachine>(compute_threads(settings), available_processors(),
                                          [](const std::string& warning) { log::warning(warning); });
@@ -422,7 +415,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const bool gives_way = data.placement.lanes == 1 && host.communicator->size() == 1;
     if (is_first(host) && !gives_way) run.observers.add(busy_machine(settings.run));
     if (parts.iteration >= data.plan.iterations) log_finished(run, data.plan);
-    run.observers.on(metrics::Row{expected_training_row(task), metrics::Row::Use::announced});
+    announce<metrics::TrainingRow>(task, &metrics::Columns::training, run.observers);
     run.observers.on(metrics::TrainingBegan{parts.iteration});
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
     run.observers.on(metrics::RunEnded{});

@@ -363,4 +363,12 @@ template <typename Row> metrics::Record reported(const Task& task, const Row& ro
     return record;
 }
 
+/// Shows observers a row with all columns that will be written. `own`: the columns of its results.
+template <typename Row>
+void announce(const Task& task, std::vector<metrics::Column> metrics::Columns::*own, metrics::Observers& observers) {
+    Row row;
+    row.results.resize((task.columns().*own).size());
+    observers.on(metrics::Row{metrics::record(row, task.columns()), metrics::Row::Use::announced});
+}
+
 }  // namespace cnntrain::run

@@ -406,6 +406,13 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     return observers;
 }
 
+bool ends_after_compiling(const options::Settings& settings, double seconds, metrics::Observers& observers) {
+    observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
+    observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
+    if (settings.device.compile_only) observers.line("Compilation successful; stopping because of --compile-only.");
+    return settings.device.compile_only;
+}
+
 namespace {
 
 /// Formats a float32 like NumPy: the shortest digits, always with a decimal point.

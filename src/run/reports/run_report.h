@@ -49,6 +49,8 @@ std::string introduce(metrics::Observers& observers, const options::ParseResult&
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
                                      const options::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);
+/// Reports a compilation of so many seconds; true if an evaluation ends with it, as --compile-only asks.
+bool ends_after_compiling(const options::Settings& settings, double seconds, metrics::Observers& observers);
 
 // The lines that TensorFlow's Estimator prints in an evaluation, for users of the large-batch recipe:
 //
