@@ -438,8 +438,6 @@ std::vector<std::size_t> number_classes(const std::vector<Row>& rows, const Tabl
                                          : std::vector{row.class_name});
         listing.classes.insert(listing.classes.end(), names.back().begin(), names.back().end());
     }
-    std::ranges::sort(listing.classes);
-    listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
     sort_classes(listing.classes);
     std::map<std::string_view, std::int32_t> numbers;
     for (const std::string& name : listing.classes)

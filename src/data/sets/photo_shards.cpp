@@ -180,8 +180,6 @@ PhotoListing list_shards(const std::string& place) {
     for (const ShardPhotos& shard : read)
         listing.classes.insert(listing.classes.end(), shard.classes.begin(), shard.classes.end());
     std::erase(listing.classes, "");
-    std::ranges::sort(listing.classes);
-    listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
     sort_classes(listing.classes);
     std::map<std::string_view, std::size_t> numbers;
     for (const std::string& name : listing.classes)

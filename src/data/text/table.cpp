@@ -59,6 +59,7 @@ bool is_utf16(std::string_view text) {
 
 void sort_classes(std::vector<std::string>& names) {
     std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     if (!std::ranges::all_of(names, [](const std::string& name) { return as_number<std::int64_t>(name).has_value(); }))
         return;
     std::ranges::stable_sort(names, {}, [](const std::string& name) { return *as_number<std::int64_t>(name); });

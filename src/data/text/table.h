@@ -30,7 +30,7 @@ std::string place_in(const std::string& path, std::int64_t line);
 /// Cells for a message: "'a', 'b' and 3 more". Long cells are cut; control characters become blanks.
 std::string quoted_cells(const std::vector<std::string>& cells);
 
-/// Sorts the names of classes: by value if all are whole numbers.
+/// Sorts the names of classes, by value if all are whole numbers, and leaves one of equal names.
 void sort_classes(std::vector<std::string>& names);
 
 struct TableRow {
