@@ -255,23 +255,20 @@ HostTensor made_up(const TensorDesc& desc, const Range& range) {
 
 }  // namespace
 
-MadeUpBatches::MadeUpBatches(const graph::Graph& graph) {
+data::FixedBatch made_up_batches(const graph::Graph& graph) {
+    std::vector<data::Field> fields;
+    std::vector<std::span<const std::byte>> bytes;
+    std::vector<HostTensor> tensors;
+    std::int64_t samples = 0;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
         const graph::Value& input = graph.value(id);
-        fields_.push_back({input.name, input.desc});
-        tensors_.push_back(made_up(input.desc, range_of(graph, id)));
-        samples_ = std::max(samples_, input.desc.shape.empty() ? 1 : input.desc.shape.front());
+        fields.push_back({input.name, input.desc});
+        tensors.push_back(made_up(input.desc, range_of(graph, id)));
+        samples = std::max(samples, input.desc.shape.empty() ? 1 : input.desc.shape.front());
     }
-    for (const HostTensor& tensor : tensors_)
-        spans_.push_back(tensor.bytes());
-}
-
-data::Batch MadeUpBatches::next() {
-    data::Batch batch;
-    batch.fields = spans_;
-    batch.valid_count = samples_;
-    batch.first_sample = samples_ * pulls_++;
-    return batch;
+    for (const HostTensor& tensor : tensors)
+        bytes.push_back(tensor.bytes());
+    return {std::move(fields), std::move(bytes), samples, std::move(tensors)};
 }
 
 }  // namespace cnntrain::run

@@ -41,19 +41,6 @@ private:
     std::vector<data::Field> fields_;
 };
 
-/// Delivers one batch.
-class OneBatch final : public data::BatchSource {
-public:
-    OneBatch(const std::vector<data::Field>& fields, const data::Batch& batch) : fields_(fields), batch_(batch) {}
-
-    std::vector<data::Field> fields() const override { return fields_; }
-    data::Batch next() override { return {.fields = batch_.fields, .valid_count = batch_.valid_count}; }
-
-private:
-    const std::vector<data::Field>& fields_;
-    const data::Batch& batch_;
-};
-
 /// Batches that are in use, with the teacher's logits.
 class TaughtBatches final : public data::SlotOwner {
 public:
@@ -157,7 +144,7 @@ public:
         const std::lock_guard lock(mutex_);
         std::optional<HostTensor> answers = kept_ ? kept_->find(batch, answers_.desc) : std::nullopt;
         if (!answers) {
-            OneBatch source(fields_, batch);
+            data::FixedBatch source(fields_, {batch.fields.begin(), batch.fields.end()}, batch.valid_count);
             executable_->evaluate(source, 1);
             answers = executable_->output(run::kLogits).cast(DType::f32);
             if (kept_) kept_->add(batch, *answers);

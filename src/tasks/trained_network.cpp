@@ -50,23 +50,6 @@ std::string exported_name(const std::string& own) {
     return found == kInputNames.end() ? own : std::string(found->theirs);
 }
 
-/// Forwards the batches of a list.
-class Batches final : public data::BatchSource {
-public:
-    Batches(const std::vector<data::Field>& fields, const std::vector<HostTensor>& batch) : fields_(fields) {
-        for (const HostTensor& field : batch)
-            bytes_.push_back(field.bytes());
-        samples_ = fields.front().desc.shape.front();
-    }
-    std::vector<data::Field> fields() const override { return fields_; }
-    data::Batch next() override { return {.fields = bytes_, .valid_count = samples_}; }
-
-private:
-    std::vector<data::Field> fields_;
-    std::vector<std::span<const std::byte>> bytes_;
-    std::int64_t samples_ = 0;
-};
-
 /// Appends the first `count` samples of a tensor to those of another.
 void append_trained(HostTensor& all, const HostTensor& part, std::int64_t count) {
     Shape shape = part.shape();
@@ -325,10 +308,14 @@ std::string TrainedNetwork::samples_text() const {
 weights::Outputs TrainedNetwork::answers() {
     weights::Outputs outputs;
     std::int64_t left = sample_count_;
+    const std::int64_t samples = fields_.front().desc.shape.front();
     for (const std::vector<HostTensor>& batch : batches_) {
-        Batches source(fields_, batch);
+        std::vector<std::span<const std::byte>> bytes;
+        for (const HostTensor& field : batch)
+            bytes.push_back(field.bytes());
+        data::FixedBatch source(fields_, std::move(bytes), samples);
         executable_->evaluate(source, 1);
-        const std::int64_t count = std::min(left, fields_.front().desc.shape.front());
+        const std::int64_t count = std::min(left, samples);
         left -= count;
         for (const weights::Port& port : outputs_)
             append_trained(outputs[port.name], executable_->output(port.name), count);

@@ -16,6 +16,7 @@
 #include "cnntrain/graph/op.h"
 #include "cnntrain/weights/exports.h"
 #include "support/onnx/run.h"
+#include "support/tensor_source.h"
 
 namespace cnntrain::weights {
 
@@ -33,22 +34,6 @@ inline HostTensor drawn(const std::string& name, const TensorDesc& desc, double 
     }
     return tensor;
 }
-
-class OneBatch final : public data::BatchSource {
-public:
-    explicit OneBatch(const std::map<std::string, HostTensor>& tensors) {
-        for (const auto& [name, tensor] : tensors) {
-            fields_.push_back({name, tensor.desc()});
-            bytes_.push_back(tensor.bytes());
-        }
-    }
-    std::vector<data::Field> fields() const override { return fields_; }
-    data::Batch next() override { return {.fields = bytes_, .valid_count = fields_.front().desc.shape.front()}; }
-
-private:
-    std::vector<data::Field> fields_;
-    std::vector<std::span<const std::byte>> bytes_;
-};
 
 /// Inputs and outputs of a network by name, N samples each. Images are [N,H,W,C].
 struct Samples {
@@ -84,7 +69,7 @@ struct TestNetwork {
     /// The answers of the CPU backend for these inputs by the names of the graph's inputs.
     void answer(const std::map<std::string, HostTensor>& batch) {
         const auto backend = backend::make_cpu_backend();
-        OneBatch source(batch);
+        test::TensorSource source({batch.begin(), batch.end()});
         backend::CompileRequest request{&graph, source.fields()};
         samples.count = batch.begin()->second.shape().front();
         request.plan.micro_batch = samples.count;

@@ -98,6 +98,25 @@ public:
     virtual Batch next() = 0;
 };
 
+/// The same micro-batch again and again.
+class FixedBatch final : public BatchSource {
+public:
+    /// The caller keeps the bytes, unless they are those of `held`.
+    FixedBatch(std::vector<Field> fields, std::vector<std::span<const std::byte>> bytes, std::int64_t samples,
+               std::vector<HostTensor> held = {})
+        : fields_(std::move(fields)), bytes_(std::move(bytes)), samples_(samples), held_(std::move(held)) {}
+
+    std::vector<Field> fields() const override { return fields_; }
+    Batch next() override { return {.fields = bytes_, .valid_count = samples_, .first_sample = samples_ * pulls_++}; }
+
+private:
+    std::vector<Field> fields_;
+    std::vector<std::span<const std::byte>> bytes_;
+    std::int64_t samples_;
+    std::vector<HostTensor> held_;
+    std::int64_t pulls_ = 0;
+};
+
 // Operations on a complete micro-batch, such as mixing its samples.
 
 struct MadeField {

@@ -1,12 +1,10 @@
 // Builds compile requests for backends from settings. Uses no files and no clocks.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,22 +125,9 @@ void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings
 
 // Input for a graph whose speed is measured.
 
-/// Repeats the same generated values for every input of a graph. Numbers are in [0, 1), bytes are any. Integers that
-/// name rows are spread over all rows, since the speed of their gradients depends on how often a row is named; masks
-/// hide nothing; other integers are 0.
-class MadeUpBatches final : public data::BatchSource {
-public:
-    explicit MadeUpBatches(const graph::Graph& graph);
-
-    std::vector<data::Field> fields() const override { return fields_; }
-    data::Batch next() override;
-
-private:
-    std::vector<data::Field> fields_;
-    std::vector<HostTensor> tensors_;
-    std::vector<std::span<const std::byte>> spans_;
-    std::int64_t samples_ = 0;
-    std::int64_t pulls_ = 0;
-};
+/// The same generated values again and again for every input of a graph. Numbers are in [0, 1), bytes are any. Integers
+/// that name rows are spread over all rows, since the speed of their gradients depends on how often a row is named;
+/// masks hide nothing; other integers are 0.
+data::FixedBatch made_up_batches(const graph::Graph& graph);
 
 }  // namespace cnntrain::run

@@ -157,7 +157,7 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
 
 Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                    const Measurement& how)
-    : names_(names), how_(how), batches_(std::make_unique<run::MadeUpBatches>(graph)) {
+    : names_(names), how_(how), batches_(std::make_unique<data::FixedBatch>(run::made_up_batches(graph))) {
     // The work includes sums over micro-batches. The first micro-batch after an update has cold caches.
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;

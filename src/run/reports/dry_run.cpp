@@ -480,7 +480,7 @@ TimeEstimate measured(const Task& task, const options::Settings& settings, const
     shorten(request.plan, flops_per_sample, compute_threads(settings.run));
     const schedule::Placement few = backend.placement(request.plan, request.cpu);
     const graph::Graph graph = task.graph(GraphUse::training, task.batch_fields(data::Split::train, few.samples));
-    MadeUpBatches batches(graph);
+    data::FixedBatch batches = made_up_batches(graph);
     request.graph = &graph;
     request.fields = batches.fields();
     const auto executable = backend.compile(request);
