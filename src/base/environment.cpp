@@ -16,6 +16,12 @@ bool is_name_part(char c) {
     return is_name_start(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
+/// Empty for a variable that is not set.
+std::string value_of(const Variables& variables, const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+}
+
 }  // namespace
 
 Variables process_variables() {
@@ -30,21 +36,15 @@ Variables process_variables() {
 }
 
 std::string cache_folder(const Variables& variables) {
-    const auto value = [&](const char* name) {
-        const auto found = variables.find(name);
-        return found == variables.end() ? std::string() : found->second;
-    };
-    if (const std::string base = value("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/cnntrain";
-    const std::string home = value("HOME");
+    if (const std::string base = value_of(variables, "XDG_CACHE_HOME"); base.starts_with('/'))
+        return base + "/cnntrain";
+    const std::string home = value_of(variables, "HOME");
     return home.empty() ? "" : home + "/.cache/cnntrain";
 }
 
 bool mpirun_allows_root(const Variables& variables) {
-    const auto is_one = [&](const char* name) {
-        const auto found = variables.find(name);
-        return found != variables.end() && found->second == "1";
-    };
-    return is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
+    return value_of(variables, "OMPI_ALLOW_RUN_AS_ROOT") == "1" &&
+           value_of(variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") == "1";
 }
 
 std::size_t name_length(std::string_view text, std::size_t at) {

@@ -37,6 +37,11 @@ bool has_field(const std::vector<Field>& fields, std::string_view name);
 /// Destination of one sample: the bytes of each field, in the order of the data set's fields.
 using SampleView = std::span<const std::span<std::byte>>;
 
+/// The elements of a field.
+template <typename T> std::span<T> values_in(std::span<std::byte> field) {
+    return {reinterpret_cast<T*>(field.data()), field.size() / sizeof(T)};
+}
+
 /// Receives the memory of batches that are no longer used.
 class SlotOwner {
 public:

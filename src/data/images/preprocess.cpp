@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -315,21 +316,13 @@ std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels
 
 namespace {
 
-std::byte* put(float value, float, std::byte* out) {
-    std::memcpy(out, &value, sizeof value);
-    return out + sizeof value;
-}
-
-std::byte* put(float value, BFloat16, std::byte* out) {
-    const BFloat16 narrow = to_bfloat16(value);
-    std::memcpy(out, &narrow, sizeof narrow);
-    return out + sizeof narrow;
-}
-
-std::byte* put(float value, Half, std::byte* out) {
-    const Half narrow = to_half(value);
-    std::memcpy(out, &narrow, sizeof narrow);
-    return out + sizeof narrow;
+/// Stores the value as a float, a BFloat16 or a Half.
+template <typename T> std::byte* put(float value, T stored, std::byte* out) {
+    if constexpr (std::is_same_v<T, float>) stored = value;
+    if constexpr (std::is_same_v<T, BFloat16>) stored = to_bfloat16(value);
+    if constexpr (std::is_same_v<T, Half>) stored = to_half(value);
+    std::memcpy(out, &stored, sizeof stored);
+    return out + sizeof stored;
 }
 
 std::byte* put(float value, std::uint8_t, std::byte* out) {

@@ -247,13 +247,6 @@ Found find_photos(const std::string& place, const TableLabels& labels) {
     return found;
 }
 
-fs::path common_part(const fs::path& one, const fs::path& other) {
-    fs::path common;
-    for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end() && *a == *b; ++a, ++b)
-        common /= *a;
-    return common;
-}
-
 /// The photos of several places, relative to the last folder that all of them are in.
 Found find_photos(const std::vector<std::string>& places, const TableLabels& labels) {
     if (places.size() == 1) return find_photos(places.front(), labels);
@@ -268,9 +261,7 @@ Found find_photos(const std::vector<std::string>& places, const TableLabels& lab
     }
     std::ranges::sort(paths);
     paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-    if (!paths.empty()) all.folder = paths.front().parent_path();
-    for (const fs::path& path : paths)
-        all.folder = common_part(all.folder, path.parent_path());
+    all.folder = common_folder(paths);
     for (const fs::path& path : paths)
         all.files.names.push_back(path.lexically_relative(all.folder).string());
     return all;

@@ -273,11 +273,7 @@ private:
     /// Returns true if the text has special tokens in it.
     bool tokenise(std::string_view text, std::vector<TokenId>& ids) {
         ids.clear();
-        if (settings_.splits_special_tokens) {
-            tokeniser_.append_tokens(text, ids);
-        } else {
-            tokeniser_.append_with_special_tokens(text, ids);
-        }
+        tokeniser_.append(text, settings_.splits_special_tokens, ids);
         return special_piece(vocabulary_, text).has_value();
     }
 

@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::string_view kFirstTokens = "first_tokens";
 
-std::span<std::int32_t> numbers(std::span<std::byte> bytes) {
-    return {reinterpret_cast<std::int32_t*>(bytes.data()), bytes.size() / sizeof(std::int32_t)};
-}
-
 class PackedTextRows final : public PackedTexts {
 public:
     PackedTextRows(std::shared_ptr<const Dataset> texts, std::int64_t slots, int threads);
@@ -68,7 +64,7 @@ PackedTextRows::PackedTextRows(std::shared_ptr<const Dataset> texts, std::int64_
     const std::vector<RowShare> shares =
         shares_of_all(texts_->size(), threads, [&](std::int64_t number, Workspace& workspace) {
             const HeldSample text(*texts_, bytes_, number, {}, workspace);
-            return RowShare{std::ranges::count(numbers(text.fields()[mask_]), 1), 0, 1};
+            return RowShare{std::ranges::count(values_in<std::int32_t>(text.fields()[mask_]), 1), 0, 1};
         });
     packing_ = pack(shares, {length_, 0, slots_ > 0 ? slots_ : length_});
     places_.resize(shares.size());
@@ -122,9 +118,10 @@ SampleState PackedTextRows::read(std::int64_t index, SamplePosition position, Sa
         copy_text({*texts_, bytes_, number, position, workspace}, place, out);
         const auto first = static_cast<std::size_t>(place.first);
         const auto tokens = static_cast<std::size_t>(place.tokens);
-        if (slots_ > 0) numbers(made[2])[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(place.first);
-        std::ranges::fill(numbers(made[0]).subspan(first, tokens), static_cast<std::int32_t>(++slot));
-        const std::span<std::int32_t> positions = numbers(made[1]).subspan(first, tokens);
+        if (slots_ > 0)
+            values_in<std::int32_t>(made[2])[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(place.first);
+        std::ranges::fill(values_in<std::int32_t>(made[0]).subspan(first, tokens), static_cast<std::int32_t>(++slot));
+        const std::span<std::int32_t> positions = values_in<std::int32_t>(made[1]).subspan(first, tokens);
         std::iota(positions.begin(), positions.end(), 0);
     }
     if (slot < slots_) {

@@ -44,8 +44,8 @@ std::span<const std::byte> read_head(const InputFile& file, std::size_t most, st
     return head;
 }
 
-std::string path_of(const std::string& top, const ListedPhoto& photo) {
-    return photo.path.starts_with('/') ? photo.path : top + "/" + photo.path;
+std::string path_of(const std::string& top, std::string_view path) {
+    return (path.starts_with('/') ? "" : top + "/") + std::string(path);
 }
 
 /// Why a file is not used; nothing if it is. Sets the sizes of file and image.
@@ -54,7 +54,7 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
         return UnusedFile{photo.path, reason, std::move(detail)};
     };
     try {
-        const std::unique_ptr<InputFile> file = open_in_tar(path_of(top, photo));
+        const std::unique_ptr<InputFile> file = open_in_tar(path_of(top, photo.path));
         photo.bytes = file->size_bytes();
         if (photo.bytes == 0) return unused(Unused::empty);
         thread_local std::vector<std::byte> head;
@@ -76,7 +76,7 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
             return unused(Unused::too_large, std::to_string(size->width) + " x " + std::to_string(size->height));
         return std::nullopt;
     } catch (const Error& error) {
-        const bool is_there = exists_in_tar(path_of(top, photo));
+        const bool is_there = exists_in_tar(path_of(top, photo.path));
         return unused(is_there ? Unused::unreadable : Unused::missing, is_there ? error.what() : "");
     }
 }
@@ -127,7 +127,7 @@ std::vector<std::size_t> first_copies_in(const PhotoListing& listing) {
         bytes.push_back(photo.bytes);
     bool limited = false;
     return first_copies(
-        bytes, [&](std::size_t i) { return path_of(listing.top, listing.photos[i]); }, limited);
+        bytes, [&](std::size_t i) { return path_of(listing.top, listing.photos[i].path); }, limited);
 }
 
 /// The class of each photo; with several labels, the rarest one of its labels, or the number of classes if it has none.
@@ -235,8 +235,7 @@ void PhotoList::add(std::string_view path, std::int32_t label, std::uint64_t byt
 }
 
 std::string PhotoSet::file(Split split, std::int64_t index) const {
-    const std::string path(of(split).path(index));
-    return path.starts_with('/') ? path : top + "/" + path;
+    return path_of(top, of(split).path(index));
 }
 
 std::vector<std::int64_t> PhotoSet::counts(Split split) const {

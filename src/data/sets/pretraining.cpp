@@ -71,10 +71,6 @@ enum Field : std::uint8_t { ids, segments, positions, masked_end, end, masked_id
 
 using Fields = std::span<const std::span<std::byte>>;
 
-template <typename T> std::span<T> values(Fields fields, std::size_t field) {
-    return {reinterpret_cast<T*>(fields[field].data()), fields[field].size() / sizeof(T)};
-}
-
 /// The values up to the last one that is not 0; empty if a 0 lies between others, too.
 template <typename T> std::span<const T> leading(std::span<const T> values) {
     const auto end = std::ranges::find(values, T{0});
@@ -83,37 +79,37 @@ template <typename T> std::span<const T> leading(std::span<const T> values) {
 }
 
 SequenceValues normal_values(Fields fields) {
-    const std::size_t tokens = leading<std::int32_t>(values<std::int32_t>(fields, normal::mask)).size();
-    const auto weights = leading<float>(values<float>(fields, normal::weights));
-    return {.ids = values<std::int32_t>(fields, normal::ids).first(tokens),
-            .segments = values<std::int32_t>(fields, normal::segments).first(tokens),
-            .masked_places = values<std::int32_t>(fields, normal::masked_positions).first(weights.size()),
-            .masked_ids = values<std::int32_t>(fields, normal::masked_ids).first(weights.size()),
+    const std::size_t tokens = leading<std::int32_t>(values_in<std::int32_t>(fields[normal::mask])).size();
+    const auto weights = leading<float>(values_in<float>(fields[normal::weights]));
+    return {.ids = values_in<std::int32_t>(fields[normal::ids]).first(tokens),
+            .segments = values_in<std::int32_t>(fields[normal::segments]).first(tokens),
+            .masked_places = values_in<std::int32_t>(fields[normal::masked_positions]).first(weights.size()),
+            .masked_ids = values_in<std::int32_t>(fields[normal::masked_ids]).first(weights.size()),
             .weights = weights,
-            .next_sentence_label = values<std::int32_t>(fields, normal::label)[0]};
+            .next_sentence_label = values_in<std::int32_t>(fields[normal::label])[0]};
 }
 
 /// Moves the other tokens up to the masked ones in front. A prediction without a token is left out.
 SequenceValues static_values(Fields fields) {
-    const auto masked = static_cast<std::size_t>(values<std::int32_t>(fields, in_front::masked_end)[0]);
-    const auto end = static_cast<std::size_t>(values<std::int32_t>(fields, in_front::end)[0]);
-    const std::size_t predictions = values<std::int32_t>(fields, in_front::masked_ids).size();
+    const auto masked = static_cast<std::size_t>(values_in<std::int32_t>(fields[in_front::masked_end])[0]);
+    const auto end = static_cast<std::size_t>(values_in<std::int32_t>(fields[in_front::end])[0]);
+    const std::size_t predictions = values_in<std::int32_t>(fields[in_front::masked_ids]).size();
     const std::size_t others = end - std::min(end, predictions);
     const auto tokens = [&](std::size_t field) -> std::span<const std::int32_t> {
-        const std::span<std::int32_t> all = values<std::int32_t>(fields, field);
+        const std::span<std::int32_t> all = values_in<std::int32_t>(fields[field]);
         std::ranges::copy(all.subspan(end - others, others), all.subspan(masked).begin());
         return all.first(others == 0 ? 0 : masked + others);
     };
-    const auto weights = leading<float>(values<float>(fields, in_front::weights));
+    const auto weights = leading<float>(values_in<float>(fields[in_front::weights]));
     const std::size_t predicted = std::min(weights.size(), masked);
     return {.ids = tokens(in_front::ids),
             .segments = tokens(in_front::segments),
             .positions = tokens(in_front::positions),
             .masked_places = {},
-            .masked_ids = values<std::int32_t>(fields, in_front::masked_ids).first(predicted),
+            .masked_ids = values_in<std::int32_t>(fields[in_front::masked_ids]).first(predicted),
             .weights = weights.first(predicted),
             .first_token = masked,
-            .next_sentence_label = values<std::int32_t>(fields, in_front::label)[0]};
+            .next_sentence_label = values_in<std::int32_t>(fields[in_front::label])[0]};
 }
 
 PackedSequences::PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings,

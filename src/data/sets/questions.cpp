@@ -208,7 +208,7 @@ public:
         Tokeniser tokeniser(vocabulary_, settings_.lower_case);
         for (std::size_t word = 0; word < context.words.size(); ++word) {
             context.first_token.push_back(static_cast<std::uint32_t>(context.tokens.size()));
-            append(tokeniser, context.words[word], context.tokens);
+            tokeniser.append(context.words[word], settings_.splits_special_tokens, context.tokens);
             context.word_of.resize(context.tokens.size(), static_cast<std::uint32_t>(word));
         }
         context.first_token.push_back(static_cast<std::uint32_t>(context.tokens.size()));
@@ -216,7 +216,7 @@ public:
 
     void add(Question& question) const {
         Tokeniser tokeniser(vocabulary_, settings_.lower_case);
-        append(tokeniser, question.text, question.tokens);
+        tokeniser.append(question.text, settings_.splits_special_tokens, question.tokens);
         if (std::ssize(question.tokens) > settings_.max_query_length)
             question.tokens.resize(static_cast<std::size_t>(settings_.max_query_length));
         question.tokens.shrink_to_fit();
@@ -227,7 +227,7 @@ public:
         if (begin == end) return;
         // The answer's own tokens, if they occur: the words may have more, such as a full stop.
         std::vector<TokenId> wanted;
-        append(tokeniser, question.answers[0], wanted);
+        tokeniser.append(question.answers[0], settings_.splits_special_tokens, wanted);
         const auto words = std::span(context.tokens).subspan(begin, end - begin);
         const auto found = std::search(words.begin(), words.end(), wanted.begin(), wanted.end());
         const bool improves = !wanted.empty() && found != words.end();
@@ -237,14 +237,6 @@ public:
     }
 
 private:
-    void append(Tokeniser& tokeniser, std::string_view text, std::vector<TokenId>& ids) const {
-        if (settings_.splits_special_tokens) {
-            tokeniser.append_tokens(text, ids);
-        } else {
-            tokeniser.append_with_special_tokens(text, ids);
-        }
-    }
-
     const Vocabulary& vocabulary_;
     const QuestionSettings& settings_;
 };
@@ -321,10 +313,6 @@ void check_question_settings(const QuestionSettings& settings) {
     check(settings.max_query_length, 0, "--max-query-length");
 }
 
-std::span<std::int32_t> int_values(std::span<std::byte> field) {
-    return {reinterpret_cast<std::int32_t*>(field.data()), field.size() / sizeof(std::int32_t)};
-}
-
 // Numbers of the fields.
 constexpr std::size_t kTokenIds = 0;
 constexpr std::size_t kTokenSegments = 1;
@@ -362,29 +350,29 @@ void QuestionSet::store(std::size_t number, SampleView out) const {
     const std::size_t window = window_position(feature);
     const std::size_t end = window + feature.length + 1;
     for (const std::span<std::byte> field : out)
-        std::ranges::fill(int_values(field), 0);
-    const std::span<std::int32_t> ids = int_values(out[kTokenIds]);
+        std::ranges::fill(values_in<std::int32_t>(field), 0);
+    const std::span<std::int32_t> ids = values_in<std::int32_t>(out[kTokenIds]);
     ids[0] = static_cast<std::int32_t>(beginning);
     std::ranges::copy(question.tokens, ids.begin() + 1);
     ids[window - 1] = static_cast<std::int32_t>(separator);
     std::ranges::copy(std::span(question.context->tokens).subspan(feature.begin, feature.length),
                       ids.subspan(window).begin());
     ids[end - 1] = static_cast<std::int32_t>(separator);
-    std::ranges::fill(int_values(out[kTokenSegments]).subspan(window, end - window), 1);
-    std::ranges::fill(int_values(out[kTokenMask]).first(end), 1);
+    std::ranges::fill(values_in<std::int32_t>(out[kTokenSegments]).subspan(window, end - window), 1);
+    std::ranges::fill(values_in<std::int32_t>(out[kTokenMask]).first(end), 1);
     if (!settings.training || question.first_token < feature.begin ||
         question.last_token >= std::int64_t{feature.begin} + feature.length) {
         return;
     }
     const auto offset = static_cast<std::int64_t>(window) - feature.begin;
-    int_values(out[kPositions])[0] = static_cast<std::int32_t>(question.first_token + offset);
-    int_values(out[kPositions])[1] = static_cast<std::int32_t>(question.last_token + offset);
+    values_in<std::int32_t>(out[kPositions])[0] = static_cast<std::int32_t>(question.first_token + offset);
+    values_in<std::int32_t>(out[kPositions])[1] = static_cast<std::int32_t>(question.last_token + offset);
 }
 
 void QuestionSet::store_padding(SampleView out) {
     for (std::size_t field = 0; field < out.size(); ++field)
-        std::ranges::fill(int_values(out[field]), field < kPositions ? 0 : kNoPosition);
-    int_values(out[kTokenMask])[0] = 1;  // attention over no tokens is undefined
+        std::ranges::fill(values_in<std::int32_t>(out[field]), field < kPositions ? 0 : kNoPosition);
+    values_in<std::int32_t>(out[kTokenMask])[0] = 1;  // attention over no tokens is undefined
 }
 
 std::shared_ptr<const QuestionSet> read_questions(const QuestionSettings& settings, int threads,

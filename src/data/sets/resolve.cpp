@@ -234,20 +234,25 @@ std::optional<nn::Normalisation> device_normalisation(const DataSettings& settin
     return channel_normalisation(settings);
 }
 
+std::filesystem::path common_folder(std::span<const std::filesystem::path> paths) {
+    std::filesystem::path common = paths.empty() ? std::filesystem::path() : paths.front().parent_path();
+    for (const std::filesystem::path& path : paths) {
+        const std::filesystem::path folder = path.parent_path();
+        const auto [end, other] = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end());
+        std::filesystem::path shared;
+        for (auto part = common.begin(); part != end; ++part)
+            shared /= *part;
+        common = shared;
+    }
+    return common;
+}
+
 std::vector<std::string> names_below_common_folder(const std::vector<std::string>& paths) {
     namespace fs = std::filesystem;
     std::vector<fs::path> whole;
     for (const std::string& path : paths)
         whole.push_back(fs::absolute(path).lexically_normal());
-    fs::path common = whole.empty() ? fs::path() : whole.front().parent_path();
-    for (const fs::path& path : whole) {
-        const fs::path folder = path.parent_path();
-        const auto [end, other] = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end());
-        fs::path shared;
-        for (auto part = common.begin(); part != end; ++part)
-            shared /= *part;
-        common = shared;
-    }
+    const fs::path common = common_folder(whole);
     std::vector<std::string> names;
     for (const fs::path& path : whole)
         names.push_back(path.lexically_relative(common).string());

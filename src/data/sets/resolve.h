@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,9 @@ std::vector<std::string> files_matching(const std::string& pattern);
 std::vector<std::string> matching_files(const std::string& patterns);
 
 // The files below a folder, for converters and for classifying images.
+
+/// The last folder that all of these files are in; empty without files.
+std::filesystem::path common_folder(std::span<const std::filesystem::path> paths);
 
 /// ".jpg" for "a/b.JPG"; "" without an extension.
 std::string lower_extension(const std::string& path);

@@ -142,7 +142,8 @@ void Tokeniser::append_word(std::string_view word, std::size_t characters, std::
     if (characters > vocabulary_->longest_word() || !vocabulary_->append_pieces(word, ids)) ids.push_back(unknown_);
 }
 
-void Tokeniser::append_with_special_tokens(std::string_view text, std::vector<TokenId>& ids) {
+void Tokeniser::append(std::string_view text, bool splits_special_tokens, std::vector<TokenId>& ids) {
+    if (splits_special_tokens) return append_tokens(text, ids);
     while (const std::optional<SpecialPiece> piece = special_piece(*vocabulary_, text)) {
         append_tokens(text.substr(0, piece->begin), ids);
         ids.push_back(piece->id);

@@ -157,8 +157,8 @@ public:
 
     /// Appends the tokens of `text` (UTF-8; undecodable bytes are dropped).
     void append_tokens(std::string_view text, std::vector<TokenId>& ids);
-    /// The same, but special tokens that stand in the text are one token each.
-    void append_with_special_tokens(std::string_view text, std::vector<TokenId>& ids);
+    /// The same, but special tokens that stand in the text are one token each, unless they are split.
+    void append(std::string_view text, bool splits_special_tokens, std::vector<TokenId>& ids);
 
 private:
     friend std::string basic_words(std::string_view text, bool lower_case);
