@@ -177,59 +177,51 @@ constexpr std::array<std::string_view, 28> kKept = {
     "proxy_epsilon", "width_coefficient", "depth_coefficient", "normalise_input",    "normalise_mean", "normalise_std",
     "interpolation", "crop_fraction",     "resize_mode",       "image_size"};
 
-/// Values of options by key.
-class Values {
-public:
-    explicit Values(WeightsSource& source) : source_(source) {}
-
-    void set(std::string_view key, Value value) {
-        if (const Option* const option = image_options().find(key)) {
-            source_.values[option] = std::move(value);
-        } else {
-            source_.without_option.push_back(std::string(key) + " " + to_string(value));
-        }
+/// Sets the value of the option with this key.
+void set(WeightsSource& source, std::string_view key, Value value) {
+    if (const Option* const option = image_options().find(key)) {
+        source.values[option] = std::move(value);
+    } else {
+        source.without_option.push_back(std::string(key) + " " + to_string(value));
     }
+}
 
-private:
-    WeightsSource& source_;
-};
-
-void set_network(Values& values, const nn::NetworkSettings& network) {
-    values.set("model", std::string(spelling(network.family)));
-    values.set("model_size", network.size);
-    values.set(network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
+void set_network(WeightsSource& source, const nn::NetworkSettings& network) {
+    set(source, "model", std::string(spelling(network.family)));
+    set(source, "model_size", network.size);
+    set(source, network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
     if (network.family == nn::Family::resnext) {
-        values.set("convolution_groups", network.resnext.convolution_groups);
-        values.set("group_dim", network.resnext.group_dim);
-        values.set("widenet", network.resnext.widenet);
+        set(source, "convolution_groups", network.resnext.convolution_groups);
+        set(source, "group_dim", network.resnext.group_dim);
+        set(source, "widenet", network.resnext.widenet);
     }
     if (network.family == nn::Family::efficientnet) {
-        values.set("group_dim", network.efficientnet.group_dim);
-        values.set("no_se", !network.efficientnet.squeeze_excite);
+        set(source, "group_dim", network.efficientnet.group_dim);
+        set(source, "no_se", !network.efficientnet.squeeze_excite);
     } else {
-        values.set("network_form", std::string(spelling(network.form)));
+        set(source, "network_form", std::string(spelling(network.form)));
     }
 }
 
-void set_conventions(Values& values, const nn::NetworkSettings& network) {
-    values.set("padding", std::string(spelling(network.padding)));
-    values.set("norm_epsilon", network.epsilon);
+void set_conventions(WeightsSource& source, const nn::NetworkSettings& network) {
+    set(source, "padding", std::string(spelling(network.padding)));
+    set(source, "norm_epsilon", network.epsilon);
     if (network.family != nn::Family::efficientnet) {
-        values.set("bottleneck_stride", std::string(spelling(network.bottleneck_stride)));
+        set(source, "bottleneck_stride", std::string(spelling(network.bottleneck_stride)));
     }
 }
 
-void set_pixels(Values& values, const nn::SourcePixels& pixels) {
+void set_pixels(WeightsSource& source, const nn::SourcePixels& pixels) {
     const nn::SourcePixels imagenet;
-    values.set("image_size", pixels.image_size);
+    set(source, "image_size", pixels.image_size);
     if (pixels.mean == imagenet.mean && pixels.deviation == imagenet.deviation) {
-        values.set("normalise_input", true);
+        set(source, "normalise_input", true);
     } else {
-        values.set("normalise_mean", std::vector<double>(pixels.mean.begin(), pixels.mean.end()));
-        values.set("normalise_std", std::vector<double>(pixels.deviation.begin(), pixels.deviation.end()));
+        set(source, "normalise_mean", std::vector<double>(pixels.mean.begin(), pixels.mean.end()));
+        set(source, "normalise_std", std::vector<double>(pixels.deviation.begin(), pixels.deviation.end()));
     }
-    values.set("crop_fraction", pixels.crop_fraction);
-    values.set("interpolation", pixels.interpolation);
+    set(source, "crop_fraction", pixels.crop_fraction);
+    set(source, "interpolation", pixels.interpolation);
 }
 
 /// timm's config.json says more than the architecture.
@@ -241,8 +233,7 @@ void add_config(const weights::TimmConfig& config, WeightsSource& source) {
     if (config.crop_fraction) pixels.crop_fraction = *config.crop_fraction;
     if (!config.interpolation.empty()) pixels.interpolation = config.interpolation;
     source.class_names = config.class_names;
-    Values values(source);
-    if (config.crop_mode == "squash") values.set("resize_mode", std::string("squash"));
+    if (config.crop_mode == "squash") set(source, "resize_mode", std::string("squash"));
     if (config.crop_mode == "border") source.without_option.push_back("crop_mode " + config.crop_mode);
 }
 
@@ -275,8 +266,7 @@ std::optional<weights::WeightsHeader> header_of(const FileSystem& files, const s
 
 std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource source,
                                         const weights::WeightsHeader& header) {
-    Values values(source);
-    set_network(values, source.network.settings);
+    set_network(source, source.network.settings);
     add_recorded(files, header.metadata, source);
     source.class_names = weights::class_names(header.metadata);
     return source;
@@ -287,10 +277,9 @@ std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSour
     if (config) add_config(*config, source);
     if (source.network.normalises_inside)
         nn::take_inner_normalisation(source.network.pixels, weights::load_weights(files, source.path).tensors);
-    Values values(source);
-    set_network(values, source.network.settings);
-    set_conventions(values, source.network.settings);
-    set_pixels(values, source.network.pixels);
+    set_network(source, source.network.settings);
+    set_conventions(source, source.network.settings);
+    set_pixels(source, source.network.pixels);
     return source;
 }
 
