@@ -29,38 +29,6 @@ namespace {
 
 // Sequences of another data set, packed into rows.
 
-/// A sample is a row. Which sequences share one depends on the data alone.
-class PackedSequences final : public Dataset {
-public:
-    /// `settings`: of the rows. `sequences`: in the normal or static layout, of the same lengths. Reads all of them.
-    /// Throws Error(data) if padding lies between tokens or predictions.
-    PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings, int threads);
-
-    std::int64_t size() const override { return packing_.rows(); }
-    std::vector<Field> fields() const override { return pretraining_fields(settings_); }
-    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    void will_need(std::int64_t index) const noexcept override;
-    SamplePlace place(std::int64_t index) const override;
-    Origin origin() const override;
-    DatasetState state() const override {
-        return {.memory_bytes = sequences_->state().memory_bytes + packing_.memory_bytes()};
-    }
-
-    /// "1000 sequences in 480 rows of 512 tokens, of which 2.1 % are padding"
-    std::string summary() const;
-
-private:
-    /// A sequence, whose values are stored in the workspace.
-    SequenceValues sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const;
-    std::vector<RowShare> shares(int threads) const;
-
-    std::shared_ptr<const Dataset> sequences_;
-    PretrainingSettings settings_;
-    std::vector<std::size_t> bytes_;  // of the fields of a sequence
-    std::int64_t tokens_ = 0;         // of all sequences
-    Packing packing_;
-};
-
 // Fields in the order of pretraining_fields().
 namespace normal {
 enum Field : std::uint8_t { ids, segments, mask, masked_positions, masked_ids, weights, label, count };
@@ -112,70 +80,92 @@ SequenceValues static_values(Fields fields) {
             .next_sentence_label = values_in<std::int32_t>(fields[in_front::label])[0]};
 }
 
-PackedSequences::PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings,
-                                 int threads)
-    : sequences_(std::move(sequences)), settings_(settings) {
-    if (sequences_->size() > std::numeric_limits<std::uint32_t>::max())
-        throw Error(ErrorKind::unsupported, "more than 4294967295 sequences cannot be packed into rows");
-    for (const Field& field : sequences_->fields())
-        bytes_.push_back(field.desc.bytes());
-    CNNTRAIN_CHECK(bytes_.size() == (settings.static_mask ? std::size_t{in_front::count} : std::size_t{normal::count}),
-                   "another layout");
-    const std::vector<RowShare> all = shares(threads);
-    for (const RowShare& share : all)
-        tokens_ += share.tokens;
-    packing_ = pack(all, room_of_row(settings_));
-}
+/// A sample is a row. Which sequences share one depends on the data alone.
+class PackedSequences final : public Dataset {
+public:
+    /// `settings`: of the rows. `sequences`: in the normal or static layout, of the same lengths. Reads all of them.
+    /// Throws Error(data) if padding lies between tokens or predictions.
+    PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings, int threads)
+        : sequences_(std::move(sequences)), settings_(settings) {
+        if (sequences_->size() > std::numeric_limits<std::uint32_t>::max())
+            throw Error(ErrorKind::unsupported, "more than 4294967295 sequences cannot be packed into rows");
+        for (const Field& field : sequences_->fields())
+            bytes_.push_back(field.desc.bytes());
+        CNNTRAIN_CHECK(
+            bytes_.size() == (settings.static_mask ? std::size_t{in_front::count} : std::size_t{normal::count}),
+            "another layout");
+        const std::vector<RowShare> all = shares(threads);
+        for (const RowShare& share : all)
+            tokens_ += share.tokens;
+        packing_ = pack(all, room_of_row(settings_));
+    }
 
-SequenceValues PackedSequences::sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const {
-    const HeldSample held(*sequences_, bytes_, number, position, workspace);
-    return settings_.static_mask ? static_values(held.fields()) : normal_values(held.fields());
-}
+    std::int64_t size() const override { return packing_.rows(); }
+    std::vector<Field> fields() const override { return pretraining_fields(settings_); }
 
-std::vector<RowShare> PackedSequences::shares(int threads) const {
-    return shares_of_all(sequences_->size(), threads, [&](std::int64_t number, Workspace& workspace) {
-        const SequenceValues read = sequence(number, {}, workspace);
-        if (read.ids.empty()) {
-            throw Error(ErrorKind::data, sequences_->place(number).text +
-                                             ": the sequence cannot be packed: it has no tokens, or padding between "
-                                             "them; leave --packed out");
-        }
-        return RowShare{std::ssize(read.ids), std::ssize(read.masked_ids), 1};
-    });
-}
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override {
+        if (index == kPaddingSample) return store_empty_sequence(settings_, out);
+        PackedRow row(out);
+        for (const std::uint32_t number : packing_.sequences(index))
+            row.append(sequence(number, position, workspace));
+        return SampleState::counted;
+    }
 
-SampleState PackedSequences::read(std::int64_t index, SamplePosition position, SampleView out,
-                                  Workspace& workspace) const {
-    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
-    PackedRow row(out);
-    for (const std::uint32_t number : packing_.sequences(index))
-        row.append(sequence(number, position, workspace));
-    return SampleState::counted;
-}
+    void will_need(std::int64_t index) const noexcept override {
+        for (const std::uint32_t number : packing_.sequences(index))
+            sequences_->will_need(number);
+    }
 
-Origin PackedSequences::origin() const {
-    Origin origin = sequences_->origin();
-    origin.samples = size();
-    return origin;
-}
+    SamplePlace place(std::int64_t index) const override {
+        const auto numbers = packing_.sequences(index);
+        const std::string others = numbers.size() > 1 ? " and " + std::to_string(numbers.size() - 1) + " more" : "";
+        return {sequences_->place(numbers.front()).text + others};
+    }
 
-SamplePlace PackedSequences::place(std::int64_t index) const {
-    const auto numbers = packing_.sequences(index);
-    const std::string others = numbers.size() > 1 ? " and " + std::to_string(numbers.size() - 1) + " more" : "";
-    return {sequences_->place(numbers.front()).text + others};
-}
+    Origin origin() const override {
+        Origin origin = sequences_->origin();
+        origin.samples = size();
+        return origin;
+    }
 
-void PackedSequences::will_need(std::int64_t index) const noexcept {
-    for (const std::uint32_t number : packing_.sequences(index))
-        sequences_->will_need(number);
-}
+    DatasetState state() const override {
+        return {.memory_bytes = sequences_->state().memory_bytes + packing_.memory_bytes()};
+    }
 
-std::string PackedSequences::summary() const {
-    const auto room = static_cast<double>(size() * settings_.sequence_length);
-    return std::to_string(sequences_->size()) + " sequences in " + std::to_string(size()) + " rows of " +
-           std::to_string(settings_.sequence_length) + " tokens, of which " +
-           decimal(100 - 100 * static_cast<double>(tokens_) / room) + " % are padding";
-}
+    /// "1000 sequences in 480 rows of 512 tokens, of which 2.1 % are padding"
+    std::string summary() const {
+        const auto room = static_cast<double>(size() * settings_.sequence_length);
+        return std::to_string(sequences_->size()) + " sequences in " + std::to_string(size()) + " rows of " +
+               std::to_string(settings_.sequence_length) + " tokens, of which " +
+               decimal(100 - 100 * static_cast<double>(tokens_) / room) + " % are padding";
+    }
+
+private:
+    /// A sequence, whose values are stored in the workspace.
+    SequenceValues sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const {
+        const HeldSample held(*sequences_, bytes_, number, position, workspace);
+        return settings_.static_mask ? static_values(held.fields()) : normal_values(held.fields());
+    }
+
+    std::vector<RowShare> shares(int threads) const {
+        return shares_of_all(sequences_->size(), threads, [&](std::int64_t number, Workspace& workspace) {
+            const SequenceValues read = sequence(number, {}, workspace);
+            if (read.ids.empty()) {
+                throw Error(ErrorKind::data,
+                            sequences_->place(number).text +
+                                ": the sequence cannot be packed: it has no tokens, or padding between "
+                                "them; leave --packed out");
+            }
+            return RowShare{std::ssize(read.ids), std::ssize(read.masked_ids), 1};
+        });
+    }
+
+    std::shared_ptr<const Dataset> sequences_;
+    PretrainingSettings settings_;
+    std::vector<std::size_t> bytes_;  // of the fields of a sequence
+    std::int64_t tokens_ = 0;         // of all sequences
+    Packing packing_;
+};
 
 constexpr const char* kIndexName = "pretraining.cnntrain-index";
 

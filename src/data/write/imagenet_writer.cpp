@@ -264,101 +264,6 @@ constexpr const char* kFromOther = "converted from another format";
 constexpr const char* kTurned = "turned upright";
 constexpr const char* kWithBoxes = "with boxes";
 
-/// All inputs of the records.
-class ImagenetConversion {
-public:
-    ImagenetConversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
-        : settings_(settings), sources_(find_imagenet_sources(settings, events.notice)) {
-        if (!settings.synset_names.empty()) names_ = read_class_names(settings.synset_names);
-        if (!settings.bounding_boxes.empty()) {
-            boxes_ = BoxTable::read(settings.bounding_boxes, settings.threads);
-            count_stems();
-        }
-        for (std::size_t i = 0; i < sources_.classes.size(); ++i) {
-            labels_.emplace(sources_.classes[i], static_cast<std::int64_t>(i) + 1);
-        }
-    }
-
-    const ImagenetSources& sources() const { return sources_; }
-    std::int64_t images() const { return std::ssize(sources_.train) + std::ssize(sources_.validation); }
-    ShardPlan plan() const;
-    std::string path(std::int64_t source) const;
-    MadeRecord make(std::int64_t source, ImageConverter& converter) const;
-
-private:
-    bool is_training(std::int64_t source) const { return source < std::ssize(sources_.train); }
-    const RawImage& image(std::int64_t source) const {
-        return is_training(source) ? sources_.train[static_cast<std::size_t>(source)]
-                                   : sources_.validation[static_cast<std::size_t>(source - std::ssize(sources_.train))];
-    }
-    void count_stems();
-    void add_boxes(const RawImage& image, ImageDescription& description) const;
-    Fingerprint fingerprint() const;
-
-    const ImagenetWriterSettings& settings_;
-    ImagenetSources sources_;  // numbered consecutively: training, then validation
-    std::map<std::string, std::string, std::less<>> names_;
-    std::map<std::string, std::int64_t, std::less<>> labels_;
-    BoxTable boxes_;
-    std::set<std::string, std::less<>> repeated_stems_;
-};
-
-void ImagenetConversion::count_stems() {
-    std::set<std::string_view> seen;
-    for (const auto* images : {&sources_.train, &sources_.validation}) {
-        for (const RawImage& image : *images) {
-            const std::string_view stem = stem_of(image.path);
-            if (!seen.insert(stem).second) repeated_stems_.emplace(stem);
-        }
-    }
-}
-
-std::string ImagenetConversion::path(std::int64_t source) const {
-    const std::string& folder = is_training(source) ? settings_.train_folder : settings_.validation_folder;
-    return (fs::path(folder) / image(source).path).string();
-}
-
-void ImagenetConversion::add_boxes(const RawImage& image, ImageDescription& description) const {
-    const bool unique_name = !repeated_stems_.contains(stem_of(image.path));
-    for (const ImageBox& box : boxes_.of(image.path, unique_name)) {
-        const auto label = labels_.find(box.class_name);
-        description.boxes.push_back(box.box);
-        description.box_labels.push_back(label == labels_.end() ? description.label : label->second);
-    }
-}
-
-MadeRecord ImagenetConversion::make(std::int64_t source, ImageConverter& converter) const {
-    const RawImage& raw = image(source);
-    MadeRecord record;
-    StoredImage stored;
-    try {
-        stored = converter.convert(read_text(posix_files(), path(source)));
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data) throw;
-        record.skipped = error.what();
-        return record;
-    }
-    ImageDescription description;
-    description.jpeg = std::move(stored.jpeg);
-    description.height = stored.height;
-    description.width = stored.width;
-    description.label = static_cast<std::int64_t>(raw.class_index) + 1;
-    description.synset = sources_.classes[raw.class_index];
-    const auto name = names_.find(description.synset);
-    description.text = name == names_.end() ? description.synset : name->second;
-    description.file_name = fs::path(raw.path).filename().string();
-    add_boxes(raw, description);
-    if (!description.boxes.empty()) record.notes.emplace_back(kWithBoxes);
-    if (stored.converted_from == "PNG") record.notes.emplace_back(kFromPng);
-    if (stored.converted_from == "CMYK") record.notes.emplace_back(kFromCmyk);
-    const bool is_other =
-        !stored.converted_from.empty() && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
-    if (is_other) record.notes.emplace_back(kFromOther);
-    if (stored.turned) record.notes.emplace_back(kTurned);
-    record.bytes = serialise_image_example(description);
-    return record;
-}
-
 std::string counted(std::size_t count, const std::string& digest) {
     return std::to_string(count) + " (" + digest + ")";
 }
@@ -372,31 +277,6 @@ std::string digest_of(const std::vector<RawImage>& images) {
         digest.add(static_cast<std::uint64_t>(image.changed_ns));
     }
     return counted(images.size(), digest.text());
-}
-
-Fingerprint ImagenetConversion::fingerprint() const {
-    Digest classes;
-    for (const std::string& name : sources_.classes) {
-        classes.add(name);
-    }
-    Digest names;
-    for (const auto& [name, text] : names_) {
-        names.add(name);
-        names.add(text);
-    }
-    std::ostringstream fraction;
-    fraction << settings_.validation_fraction;
-    return {{"record format", kImagenetFormat},
-            {"seed", std::to_string(settings_.seed)},
-            {"number of training files", settings_.train_shards ? std::to_string(*settings_.train_shards) : "by size"},
-            {"number of validation files",
-             settings_.validation_shards ? std::to_string(*settings_.validation_shards) : "by size"},
-            {"validation fraction", fraction.str()},
-            {"training images", digest_of(sources_.train)},
-            {"validation images", digest_of(sources_.validation)},
-            {"classes", counted(sources_.classes.size(), classes.text())},
-            {"class names", counted(names_.size(), names.text())},
-            {"images with boxes", counted(boxes_.images(), boxes_.digest())}};
 }
 
 /// Divides the sources equally among files, in order.
@@ -434,30 +314,145 @@ std::vector<std::int64_t> shuffled(std::uint64_t seed, std::size_t images, std::
     return order;
 }
 
-ShardPlan ImagenetConversion::plan() const {
-    const auto train_images = std::ssize(sources_.train);
-    std::vector<std::int64_t> train = shuffled(settings_.seed, sources_.train.size(), 0);
-    std::vector<std::int64_t> validation = shuffled(settings_.seed, sources_.validation.size(), train_images);
-    const auto held_out = std::llround(settings_.validation_fraction * static_cast<double>(train_images));
-    validation.insert(validation.end(), train.begin(), train.begin() + held_out);
-    train.erase(train.begin(), train.begin() + held_out);
-
-    ShardPlan plan{settings_.output_folder, {}, fingerprint()};
-    const auto files = [](const std::optional<int>& wanted, const std::vector<std::int64_t>& images,
-                          const PublishedFiles& published) {
-        return wanted.value_or(usual_files(std::ssize(images), published));
-    };
-    if (!train.empty())
-        plan.sets.push_back(share_out("train", train, files(settings_.train_shards, train, kPublishedTraining)));
-    if (!validation.empty()) {
-        plan.sets.push_back(
-            share_out("validation", validation, files(settings_.validation_shards, validation, kPublishedValidation)));
+/// All inputs of the records.
+class ImagenetConversion {
+public:
+    ImagenetConversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
+        : settings_(settings), sources_(find_imagenet_sources(settings, events.notice)) {
+        if (!settings.synset_names.empty()) names_ = read_class_names(settings.synset_names);
+        if (!settings.bounding_boxes.empty()) {
+            boxes_ = BoxTable::read(settings.bounding_boxes, settings.threads);
+            count_stems();
+        }
+        for (std::size_t i = 0; i < sources_.classes.size(); ++i) {
+            labels_.emplace(sources_.classes[i], static_cast<std::int64_t>(i) + 1);
+        }
     }
-    std::string& labels = plan.texts[kLabelsFile];
-    for (const std::string& name : sources_.classes)
-        labels += name + "\n";
-    return plan;
-}
+
+    const ImagenetSources& sources() const { return sources_; }
+    std::int64_t images() const { return std::ssize(sources_.train) + std::ssize(sources_.validation); }
+
+    ShardPlan plan() const {
+        const auto train_images = std::ssize(sources_.train);
+        std::vector<std::int64_t> train = shuffled(settings_.seed, sources_.train.size(), 0);
+        std::vector<std::int64_t> validation = shuffled(settings_.seed, sources_.validation.size(), train_images);
+        const auto held_out = std::llround(settings_.validation_fraction * static_cast<double>(train_images));
+        validation.insert(validation.end(), train.begin(), train.begin() + held_out);
+        train.erase(train.begin(), train.begin() + held_out);
+
+        ShardPlan plan{settings_.output_folder, {}, fingerprint()};
+        const auto files = [](const std::optional<int>& wanted, const std::vector<std::int64_t>& images,
+                              const PublishedFiles& published) {
+            return wanted.value_or(usual_files(std::ssize(images), published));
+        };
+        if (!train.empty())
+            plan.sets.push_back(share_out("train", train, files(settings_.train_shards, train, kPublishedTraining)));
+        if (!validation.empty()) {
+            plan.sets.push_back(share_out("validation", validation,
+                                          files(settings_.validation_shards, validation, kPublishedValidation)));
+        }
+        std::string& labels = plan.texts[kLabelsFile];
+        for (const std::string& name : sources_.classes)
+            labels += name + "\n";
+        return plan;
+    }
+
+    std::string path(std::int64_t source) const {
+        const std::string& folder = is_training(source) ? settings_.train_folder : settings_.validation_folder;
+        return (fs::path(folder) / image(source).path).string();
+    }
+
+    MadeRecord make(std::int64_t source, ImageConverter& converter) const {
+        const RawImage& raw = image(source);
+        MadeRecord record;
+        StoredImage stored;
+        try {
+            stored = converter.convert(read_text(posix_files(), path(source)));
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::data) throw;
+            record.skipped = error.what();
+            return record;
+        }
+        ImageDescription description;
+        description.jpeg = std::move(stored.jpeg);
+        description.height = stored.height;
+        description.width = stored.width;
+        description.label = static_cast<std::int64_t>(raw.class_index) + 1;
+        description.synset = sources_.classes[raw.class_index];
+        const auto name = names_.find(description.synset);
+        description.text = name == names_.end() ? description.synset : name->second;
+        description.file_name = fs::path(raw.path).filename().string();
+        add_boxes(raw, description);
+        if (!description.boxes.empty()) record.notes.emplace_back(kWithBoxes);
+        if (stored.converted_from == "PNG") record.notes.emplace_back(kFromPng);
+        if (stored.converted_from == "CMYK") record.notes.emplace_back(kFromCmyk);
+        const bool is_other =
+            !stored.converted_from.empty() && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
+        if (is_other) record.notes.emplace_back(kFromOther);
+        if (stored.turned) record.notes.emplace_back(kTurned);
+        record.bytes = serialise_image_example(description);
+        return record;
+    }
+
+private:
+    bool is_training(std::int64_t source) const { return source < std::ssize(sources_.train); }
+    const RawImage& image(std::int64_t source) const {
+        return is_training(source) ? sources_.train[static_cast<std::size_t>(source)]
+                                   : sources_.validation[static_cast<std::size_t>(source - std::ssize(sources_.train))];
+    }
+
+    void count_stems() {
+        std::set<std::string_view> seen;
+        for (const auto* images : {&sources_.train, &sources_.validation}) {
+            for (const RawImage& image : *images) {
+                const std::string_view stem = stem_of(image.path);
+                if (!seen.insert(stem).second) repeated_stems_.emplace(stem);
+            }
+        }
+    }
+
+    void add_boxes(const RawImage& image, ImageDescription& description) const {
+        const bool unique_name = !repeated_stems_.contains(stem_of(image.path));
+        for (const ImageBox& box : boxes_.of(image.path, unique_name)) {
+            const auto label = labels_.find(box.class_name);
+            description.boxes.push_back(box.box);
+            description.box_labels.push_back(label == labels_.end() ? description.label : label->second);
+        }
+    }
+
+    Fingerprint fingerprint() const {
+        Digest classes;
+        for (const std::string& name : sources_.classes) {
+            classes.add(name);
+        }
+        Digest names;
+        for (const auto& [name, text] : names_) {
+            names.add(name);
+            names.add(text);
+        }
+        std::ostringstream fraction;
+        fraction << settings_.validation_fraction;
+        return {
+            {"record format", kImagenetFormat},
+            {"seed", std::to_string(settings_.seed)},
+            {"number of training files", settings_.train_shards ? std::to_string(*settings_.train_shards) : "by size"},
+            {"number of validation files",
+             settings_.validation_shards ? std::to_string(*settings_.validation_shards) : "by size"},
+            {"validation fraction", fraction.str()},
+            {"training images", digest_of(sources_.train)},
+            {"validation images", digest_of(sources_.validation)},
+            {"classes", counted(sources_.classes.size(), classes.text())},
+            {"class names", counted(names_.size(), names.text())},
+            {"images with boxes", counted(boxes_.images(), boxes_.digest())}};
+    }
+
+    const ImagenetWriterSettings& settings_;
+    ImagenetSources sources_;  // numbered consecutively: training, then validation
+    std::map<std::string, std::string, std::less<>> names_;
+    std::map<std::string, std::int64_t, std::less<>> labels_;
+    BoxTable boxes_;
+    std::set<std::string, std::less<>> repeated_stems_;
+};
 
 void check_imagenet(const ImagenetWriterSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };

@@ -238,7 +238,26 @@ public:
           random_(settings.seed),
           documents_(corpus.documents()) {}
 
-    InstancePlan make(const PlanEvents& events);
+    InstancePlan make(const PlanEvents& events) {
+        std::iota(documents_.begin(), documents_.end(), 0U);
+        random_.shuffle(documents_);
+        const auto documents = std::ssize(documents_);
+        const std::int64_t total = documents * settings_.duplication_factor;
+        for (std::int64_t done = 0; done < total; ++done) {
+            if (done % kDocumentsBetweenReports == 0) {
+                if (events.stop_requested && events.stop_requested()) throw Interrupted();
+                if (events.progress) events.progress(done, total);
+            }
+            add_document(static_cast<std::size_t>(done % documents));
+            if (plan_.instances.size() > std::numeric_limits<std::uint32_t>::max()) {
+                throw Error(ErrorKind::data, "more than 2^32 sequences; write the files in several runs");
+            }
+        }
+        plan_.order.resize(plan_.instances.size());
+        std::iota(plan_.order.begin(), plan_.order.end(), 0U);
+        random_.shuffle(plan_.order);
+        return std::move(plan_);
+    }
 
 private:
     struct Chunk {
@@ -247,13 +266,103 @@ private:
         std::size_t size() const { return end - begin; }
     };
 
-    std::uint64_t length(std::size_t begin, std::size_t end) const;
-    void add_document(std::size_t place);
+    std::uint64_t length(std::size_t begin, std::size_t end) const {
+        std::uint64_t sum = 0;
+        for (std::size_t i = begin; i < end; ++i)
+            sum += corpus_.segment(i).size();
+        return sum;
+    }
+
+    void add_document(std::size_t place) {
+        const std::size_t begin = corpus_.first_segment(documents_[place]);
+        const std::size_t end = corpus_.end_segment(documents_[place]);
+        auto target = static_cast<std::uint64_t>(most_tokens_);
+        if (random_.random() < settings_.short_sequence_probability) {
+            target = random_.integer(2, static_cast<std::uint32_t>(most_tokens_));
+        }
+        Chunk chunk{begin, begin};
+        std::uint64_t collected = 0;
+        while (chunk.end < end) {
+            collected += corpus_.segment(chunk.end).size();
+            ++chunk.end;
+            if (chunk.end < end && collected < target) continue;
+            const std::size_t next = add_instance(place, chunk, target);
+            chunk = {next, next};
+            collected = 0;
+        }
+    }
+
     /// Returns the segment at which the document continues.
-    std::size_t add_instance(std::size_t place, Chunk chunk, std::uint64_t target);
-    TokenRange random_sentence(std::size_t place, std::uint64_t target);
-    void truncate(TokenRange& first, TokenRange& second);
-    void mask(Instance& instance);
+    std::size_t add_instance(std::size_t place, Chunk chunk, std::uint64_t target) {
+        std::size_t split = chunk.begin + 1;  // between the two sentences
+        if (chunk.size() >= 2) split = chunk.begin + random_.integer(1, static_cast<std::uint32_t>(chunk.size() - 1));
+        Instance instance;
+        const std::uint64_t first_tokens = length(chunk.begin, split);
+        instance.first = {static_cast<std::uint32_t>(chunk.begin), 0, static_cast<std::uint32_t>(first_tokens)};
+        instance.random_next = chunk.size() == 1 || random_.random() < 0.5;
+        if (instance.random_next) {
+            instance.second = random_sentence(place, target > first_tokens ? target - first_tokens : 0);
+        } else {
+            instance.second = {static_cast<std::uint32_t>(split), 0,
+                               static_cast<std::uint32_t>(length(split, chunk.end))};
+        }
+        truncate(instance.first, instance.second);
+        mask(instance);
+        plan_.instances.push_back(instance);
+        return instance.random_next ? split : chunk.end;
+    }
+
+    /// Draws at least one segment, if possible of another document, then more until `target` tokens are reached or the
+    /// document ends.
+    TokenRange random_sentence(std::size_t place, std::uint64_t target) {
+        std::uint32_t other = 0;
+        for (int i = 0; i < kDocumentTries; ++i) {
+            other = random_.below(static_cast<std::uint32_t>(documents_.size()));
+            if (other != place) break;
+        }
+        const std::size_t begin = corpus_.first_segment(documents_[other]);
+        const std::size_t end = corpus_.end_segment(documents_[other]);
+        const std::size_t start = begin + random_.below(static_cast<std::uint32_t>(end - begin));
+        std::uint64_t tokens = 0;
+        for (std::size_t i = start; i < end; ++i) {
+            tokens += corpus_.segment(i).size();
+            if (tokens >= target) break;
+        }
+        return {static_cast<std::uint32_t>(start), 0, static_cast<std::uint32_t>(tokens)};
+    }
+
+    /// Removes single tokens from either end of the longer sentence until both fit.
+    void truncate(TokenRange& first, TokenRange& second) {
+        for (std::int64_t total = std::int64_t{first.tokens} + second.tokens; total > most_tokens_; --total) {
+            TokenRange& longer = first.tokens > second.tokens ? first : second;
+            --longer.tokens;
+            if (random_.random() < 0.5) ++longer.skipped;
+        }
+    }
+
+    void mask(Instance& instance) {
+        const std::uint32_t separator = 1 + instance.first.tokens;  // its position
+        const std::uint32_t length = separator + 1 + instance.second.tokens + 1;
+        candidates_.clear();
+        for (std::uint32_t position = 1; position + 1 < length; ++position) {
+            if (position != separator) candidates_.push_back(position);
+        }
+        random_.shuffle(candidates_);
+        const auto wanted = static_cast<std::size_t>(masked_tokens(length, settings_));
+        instance.masks = static_cast<std::uint32_t>(std::min(wanted, candidates_.size()));
+        instance.first_mask = plan_.masks.size();
+        for (std::uint32_t i = 0; i < instance.masks; ++i) {
+            MaskedToken masked{candidates_[i], kUnchanged};
+            if (random_.random() < kShareOfMaskTokens) {
+                masked.replacement = kMaskToken;
+            } else if (random_.random() >= kShareUnchanged) {
+                masked.replacement = random_.below(vocabulary_pieces_);
+            }
+            plan_.masks.push_back(masked);
+        }
+        std::ranges::sort(plan_.masks.begin() + static_cast<std::ptrdiff_t>(instance.first_mask), plan_.masks.end(), {},
+                          &MaskedToken::position);
+    }
 
     const Corpus& corpus_;
     std::uint32_t vocabulary_pieces_;
@@ -264,123 +373,6 @@ private:
     std::vector<std::uint32_t> candidates_;
     InstancePlan plan_;
 };
-
-std::uint64_t Planner::length(std::size_t begin, std::size_t end) const {
-    std::uint64_t sum = 0;
-    for (std::size_t i = begin; i < end; ++i)
-        sum += corpus_.segment(i).size();
-    return sum;
-}
-
-void Planner::add_document(std::size_t place) {
-    const std::size_t begin = corpus_.first_segment(documents_[place]);
-    const std::size_t end = corpus_.end_segment(documents_[place]);
-    auto target = static_cast<std::uint64_t>(most_tokens_);
-    if (random_.random() < settings_.short_sequence_probability) {
-        target = random_.integer(2, static_cast<std::uint32_t>(most_tokens_));
-    }
-    Chunk chunk{begin, begin};
-    std::uint64_t collected = 0;
-    while (chunk.end < end) {
-        collected += corpus_.segment(chunk.end).size();
-        ++chunk.end;
-        if (chunk.end < end && collected < target) continue;
-        const std::size_t next = add_instance(place, chunk, target);
-        chunk = {next, next};
-        collected = 0;
-    }
-}
-
-std::size_t Planner::add_instance(std::size_t place, Chunk chunk, std::uint64_t target) {
-    std::size_t split = chunk.begin + 1;  // between the two sentences
-    if (chunk.size() >= 2) split = chunk.begin + random_.integer(1, static_cast<std::uint32_t>(chunk.size() - 1));
-    Instance instance;
-    const std::uint64_t first_tokens = length(chunk.begin, split);
-    instance.first = {static_cast<std::uint32_t>(chunk.begin), 0, static_cast<std::uint32_t>(first_tokens)};
-    instance.random_next = chunk.size() == 1 || random_.random() < 0.5;
-    if (instance.random_next) {
-        instance.second = random_sentence(place, target > first_tokens ? target - first_tokens : 0);
-    } else {
-        instance.second = {static_cast<std::uint32_t>(split), 0, static_cast<std::uint32_t>(length(split, chunk.end))};
-    }
-    truncate(instance.first, instance.second);
-    mask(instance);
-    plan_.instances.push_back(instance);
-    return instance.random_next ? split : chunk.end;
-}
-
-/// Draws at least one segment, if possible of another document, then more until `target` tokens are reached or the
-/// document ends.
-TokenRange Planner::random_sentence(std::size_t place, std::uint64_t target) {
-    std::uint32_t other = 0;
-    for (int i = 0; i < kDocumentTries; ++i) {
-        other = random_.below(static_cast<std::uint32_t>(documents_.size()));
-        if (other != place) break;
-    }
-    const std::size_t begin = corpus_.first_segment(documents_[other]);
-    const std::size_t end = corpus_.end_segment(documents_[other]);
-    const std::size_t start = begin + random_.below(static_cast<std::uint32_t>(end - begin));
-    std::uint64_t tokens = 0;
-    for (std::size_t i = start; i < end; ++i) {
-        tokens += corpus_.segment(i).size();
-        if (tokens >= target) break;
-    }
-    return {static_cast<std::uint32_t>(start), 0, static_cast<std::uint32_t>(tokens)};
-}
-
-/// Removes single tokens from either end of the longer sentence until both fit.
-void Planner::truncate(TokenRange& first, TokenRange& second) {
-    for (std::int64_t total = std::int64_t{first.tokens} + second.tokens; total > most_tokens_; --total) {
-        TokenRange& longer = first.tokens > second.tokens ? first : second;
-        --longer.tokens;
-        if (random_.random() < 0.5) ++longer.skipped;
-    }
-}
-
-void Planner::mask(Instance& instance) {
-    const std::uint32_t separator = 1 + instance.first.tokens;  // its position
-    const std::uint32_t length = separator + 1 + instance.second.tokens + 1;
-    candidates_.clear();
-    for (std::uint32_t position = 1; position + 1 < length; ++position) {
-        if (position != separator) candidates_.push_back(position);
-    }
-    random_.shuffle(candidates_);
-    const auto wanted = static_cast<std::size_t>(masked_tokens(length, settings_));
-    instance.masks = static_cast<std::uint32_t>(std::min(wanted, candidates_.size()));
-    instance.first_mask = plan_.masks.size();
-    for (std::uint32_t i = 0; i < instance.masks; ++i) {
-        MaskedToken masked{candidates_[i], kUnchanged};
-        if (random_.random() < kShareOfMaskTokens) {
-            masked.replacement = kMaskToken;
-        } else if (random_.random() >= kShareUnchanged) {
-            masked.replacement = random_.below(vocabulary_pieces_);
-        }
-        plan_.masks.push_back(masked);
-    }
-    std::ranges::sort(plan_.masks.begin() + static_cast<std::ptrdiff_t>(instance.first_mask), plan_.masks.end(), {},
-                      &MaskedToken::position);
-}
-
-InstancePlan Planner::make(const PlanEvents& events) {
-    std::iota(documents_.begin(), documents_.end(), 0U);
-    random_.shuffle(documents_);
-    const auto documents = std::ssize(documents_);
-    const std::int64_t total = documents * settings_.duplication_factor;
-    for (std::int64_t done = 0; done < total; ++done) {
-        if (done % kDocumentsBetweenReports == 0) {
-            if (events.stop_requested && events.stop_requested()) throw Interrupted();
-            if (events.progress) events.progress(done, total);
-        }
-        add_document(static_cast<std::size_t>(done % documents));
-        if (plan_.instances.size() > std::numeric_limits<std::uint32_t>::max()) {
-            throw Error(ErrorKind::data, "more than 2^32 sequences; write the files in several runs");
-        }
-    }
-    plan_.order.resize(plan_.instances.size());
-    std::iota(plan_.order.begin(), plan_.order.end(), 0U);
-    random_.shuffle(plan_.order);
-    return std::move(plan_);
-}
 
 }  // namespace
 

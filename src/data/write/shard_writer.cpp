@@ -107,27 +107,275 @@ public:
 
 private:
     // Called before the threads start.
-    void prepare();
-    void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
-    bool is_own_list(const std::string& name) const;
-    bool is_part_of_list(const std::string& name, const std::string& text) const;
-    void check_lists(bool same_plan) const;
-    [[noreturn]] void refuse_changed(const std::string& name) const;
-    void keep(std::size_t file, const FinishedFile& entry);
+
+    void prepare() {
+        std::set<std::string, std::less<>> planned;
+        for (const ShardFile& file : all_) {
+            planned.insert(file.name);
+            total_ += static_cast<std::int64_t>(file.sources->size());
+        }
+        check_outputs(files_,
+                      {{{"the journal", journal_path(plan_.folder)}, job_.overwrite, "--overwrite", is_journal}});
+        const std::optional<Journal> journal = read_journal(files_, journal_path(plan_.folder));
+        const bool same = journal && journal->fingerprint == plan_.fingerprint;
+        std::vector<std::string> others;
+        for (const std::string& name : files_.list(plan_.folder)) {
+            const std::optional<std::string_view> unfinished = finished_name(name);
+            if (!is_shard_of(plan_, unfinished.value_or(name))) continue;
+            if (unfinished) {
+                files_.remove(path(name));
+            } else if (!same || !planned.contains(name)) {
+                others.push_back(name);
+            }
+        }
+        if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
+
+        if (journal) lists_ = journal->lists;
+        check_lists(same);
+
+        std::vector<FinishedFile> entries;
+        for (std::size_t file = 0; file < all_.size(); ++file) {
+            const std::string& name = all_[file].name;
+            const bool known = same && journal->finished.contains(name) && exists(files_, path(name));
+            if (known && files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes) {
+                keep(file, journal->finished.at(name));
+                entries.push_back(journal->finished.at(name));
+            } else {
+                if (known && !job_.overwrite) refuse_changed(name);
+                todo_.push_back(file);
+            }
+        }
+        check_skipped();
+        write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists_);
+    }
+
+    void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal) {
+        if (job_.overwrite) {
+            for (const std::string& name : others) {
+                files_.remove(path(name));
+            }
+            return;
+        }
+        const std::string why = journal ? differences(plan_.fingerprint, journal->fingerprint)
+                                        : "no line of " + journal_path(plan_.folder) + " is about it";
+        throw Error(ErrorKind::usage, "output folder " + plan_.folder + " holds files of another conversion, such as " +
+                                          others.front() + " (" + why +
+                                          "); choose another folder, or give --overwrite to remove these files");
+    }
+
+    bool is_own_list(const std::string& name) const {
+        const auto text = plan_.texts.find(name);
+        const auto list = lists_.find(name);
+        return (text != plan_.texts.end() && holds(files_, path(name), content_of(text->second))) ||
+               (list != lists_.end() && std::ranges::any_of(list->second, [&](const FileContent& content) {
+                    return holds(files_, path(name), content);
+                }));
+    }
+
+    /// True for a list that an interrupted job wrote without a line of the journal: all its lines are in the whole one.
+    bool is_part_of_list(const std::string& name, const std::string& text) const {
+        if (lists_.contains(name) || files_.kind(path(name)) != FileKind::file) return false;
+        std::istringstream lines(read_text(files_, path(name)));
+        for (std::string line; std::getline(lines, line);) {
+            if (("\n" + text).find("\n" + line + "\n") == std::string::npos) return false;
+        }
+        return true;
+    }
+
+    /// Refuses lists that are not the job's. Skipped sources are known at the end only: if the journal of this plan has
+    /// lost their list, the file is compared then.
+    void check_lists(bool same_plan) const {
+        const auto is_own = [&](const FileSystem& /*files*/, const std::string& path) {
+            const std::string name(last_part(path));
+            const bool later = same_plan && name == kSkippedList && !lists_.contains(name);
+            return later || is_own_list(name);
+        };
+        std::vector<Output> outputs = {{{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own}};
+        for (const auto& [name, text] : plan_.texts)
+            outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
+        check_outputs(files_, outputs);
+    }
+
+    [[noreturn]] void refuse_changed(const std::string& name) const {
+        throw Error(ErrorKind::usage,
+                    path(name) +
+                        " is not the file that this conversion writes there; move it away, or replace "
+                        "it with --overwrite");
+    }
+
+    void keep(std::size_t file, const FinishedFile& entry) {
+        finished_[file] = entry;
+        skipped_[file] = entry.skipped;
+        skipped_count_ += static_cast<std::int64_t>(entry.skipped.size());
+        kept_sources_ += static_cast<std::int64_t>(all_[file].sources->size());
+        ++kept_files_;
+        done_ = kept_sources_;
+    }
 
     // Called in the threads.
-    void work(int worker);
-    void write_file(std::size_t file, int worker);
-    void note_skipped(std::size_t file, std::int64_t source, const std::string& reason);
-    void check_skipped() const;
+
+    void work(int worker) {
+        try {
+            while (!stopping_) {
+                const std::size_t place = next_++;
+                if (place >= todo_.size()) break;
+                write_file(todo_[place], worker);
+            }
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+            stopping_ = true;
+        }
+        const std::lock_guard lock(mutex_);
+        --active_;
+        ended_.notify_one();
+    }
+
+    void write_file(std::size_t file, int worker) {
+        const ShardFile& shard = all_[file];
+        FinishedFile entry{shard.name};
+        RecordWriter writer(files_, path(shard.name));
+        for (const std::int64_t source : *shard.sources) {
+            if (stopping_) return;
+            const MadeRecord made = job_.produce(source, worker);
+            if (made.skipped.empty()) {
+                writer.write(std::as_bytes(std::span(made.bytes)));
+                ++entry.records;
+                for (const std::string& note : made.notes) {
+                    ++entry.notes[note];
+                }
+            } else {
+                note_skipped(file, source, made.skipped);
+            }
+            ++done_;
+        }
+        // A job that was killed before it could list the file has left the same bytes.
+        const bool changed = exists(files_, path(shard.name)) && !holds(files_, path(shard.name), writer.content());
+        if (changed && !job_.overwrite) refuse_changed(shard.name);
+        writer.commit();
+        entry.bytes = writer.content().bytes;
+        const std::lock_guard lock(mutex_);
+        if (failure_) return;  // the journal itself may have failed
+        entry.skipped = skipped_[file];
+        append_to_journal(files_, journal_path(plan_.folder), entry);
+        finished_[file] = std::move(entry);
+    }
+
+    void note_skipped(std::size_t file, std::int64_t source, const std::string& reason) {
+        const std::lock_guard lock(mutex_);
+        skipped_[file].push_back({job_.source_name(source), reason});
+        unreported_.push_back(skipped_[file].back());
+        ++skipped_count_;
+        check_skipped();
+    }
+
+    void check_skipped() const {
+        if (skipped_count_ <= job_.max_skipped) return;
+        throw Error(ErrorKind::data, std::to_string(skipped_count_) + " of " + std::to_string(total_) + " " +
+                                         job_.unit + " had to be skipped, more than the " +
+                                         std::to_string(job_.max_skipped) + " that --max-skipped allows; " +
+                                         path(kSkippedList) + " names them: repair or remove them, or allow more");
+    }
 
     // Called while the threads run or after them.
-    void write_files();
-    void report();
-    void write_skipped_list();
-    void write_list(const std::string& name, const std::string& text);
-    [[noreturn]] void fail();
-    ShardResult summary() const;
+
+    void write_files() {
+        const int workers =
+            static_cast<int>(std::min(todo_.size(), static_cast<std::size_t>(std::max(job_.threads, 1))));
+        active_ = workers;
+        std::vector<std::jthread> threads;
+        threads.reserve(static_cast<std::size_t>(workers));
+        for (int worker = 0; worker < workers; ++worker) {
+            threads.emplace_back([this, worker] { work(worker); });
+        }
+        for (bool ended = false; !ended;) {
+            {
+                std::unique_lock lock(mutex_);
+                ended = ended_.wait_for(lock, kWatchInterval, [&] { return active_ == 0; });
+            }
+            report();
+        }
+    }
+
+    /// Called without the lock: a slow terminal must not delay the workers.
+    void report() {
+        std::vector<SkippedSource> skipped;
+        ConversionProgress progress{done_, kept_sources_, total_, 0};
+        {
+            const std::lock_guard lock(mutex_);
+            skipped.swap(unreported_);
+            progress.skipped = skipped_count_;
+        }
+        if (job_.skipped) std::for_each(skipped.begin(), skipped.end(), job_.skipped);
+        if (job_.progress) job_.progress(progress);
+        if (job_.stop_requested && job_.stop_requested()) stopping_ = true;
+    }
+
+    void write_skipped_list() {
+        std::string text;
+        for (const auto& sources : skipped_) {
+            for (const SkippedSource& source : sources) {
+                text += source.name + "\t" + source.reason + "\n";
+            }
+        }
+        try {
+            const std::string name(kSkippedList);
+            if (!text.empty()) {
+                write_list(name, text);
+            } else if (job_.overwrite || is_own_list(name)) {
+                files_.remove(path(name));
+            }
+        } catch (const Error&) {
+            if (!failure_) failure_ = std::current_exception();
+        }
+    }
+
+    void write_list(const std::string& name, const std::string& text) {
+        const FileContent content = content_of(text);
+        const bool is_there = holds(files_, path(name), content);
+        const bool is_free =
+            job_.overwrite || is_own_list(name) || !exists(files_, path(name)) || is_part_of_list(name, text);
+        if (!is_there && !is_free) refuse_changed(name);
+        std::vector<FileContent>& known = lists_[name];
+        if (known.empty() || known.back() != content) {
+            append_to_journal(files_, journal_path(plan_.folder), name, content);
+            known.push_back(content);
+        }
+        if (!is_there) write_text(files_, path(name), text);
+    }
+
+    [[noreturn]] void fail() {
+        try {
+            std::rethrow_exception(failure_);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::storage) throw;
+            const auto finished =
+                std::count_if(finished_.begin(), finished_.end(), [](const auto& file) { return !!file; });
+            fail_storing(error, static_cast<std::size_t>(finished), all_.size());
+        }
+    }
+
+    ShardResult summary() const {
+        ShardResult result;
+        result.files_kept = kept_files_;
+        result.records.assign(plan_.sets.size(), 0);
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            if (!finished_[i]) {
+                result.interrupted = true;
+                continue;
+            }
+            const FinishedFile& file = *finished_[i];
+            result.records[all_[i].set] += file.records;
+            result.bytes += file.bytes;
+            ++result.files_written;
+            result.skipped.insert(result.skipped.end(), file.skipped.begin(), file.skipped.end());
+            for (const auto& [note, count] : file.notes) {
+                result.notes[note] += count;
+            }
+        }
+        result.files_written -= kept_files_;
+        return result;
+    }
 
     std::string path(std::string_view name) const { return plan_.folder + "/" + std::string(name); }
 
@@ -154,268 +402,6 @@ private:
     std::exception_ptr failure_;
     int active_ = 0;
 };
-
-void Run::prepare() {
-    std::set<std::string, std::less<>> planned;
-    for (const ShardFile& file : all_) {
-        planned.insert(file.name);
-        total_ += static_cast<std::int64_t>(file.sources->size());
-    }
-    check_outputs(files_, {{{"the journal", journal_path(plan_.folder)}, job_.overwrite, "--overwrite", is_journal}});
-    const std::optional<Journal> journal = read_journal(files_, journal_path(plan_.folder));
-    const bool same = journal && journal->fingerprint == plan_.fingerprint;
-    std::vector<std::string> others;
-    for (const std::string& name : files_.list(plan_.folder)) {
-        const std::optional<std::string_view> unfinished = finished_name(name);
-        if (!is_shard_of(plan_, unfinished.value_or(name))) continue;
-        if (unfinished) {
-            files_.remove(path(name));
-        } else if (!same || !planned.contains(name)) {
-            others.push_back(name);
-        }
-    }
-    if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
-
-    if (journal) lists_ = journal->lists;
-    check_lists(same);
-
-    std::vector<FinishedFile> entries;
-    for (std::size_t file = 0; file < all_.size(); ++file) {
-        const std::string& name = all_[file].name;
-        const bool known = same && journal->finished.contains(name) && exists(files_, path(name));
-        if (known && files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes) {
-            keep(file, journal->finished.at(name));
-            entries.push_back(journal->finished.at(name));
-        } else {
-            if (known && !job_.overwrite) refuse_changed(name);
-            todo_.push_back(file);
-        }
-    }
-    check_skipped();
-    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists_);
-}
-
-bool Run::is_own_list(const std::string& name) const {
-    const auto text = plan_.texts.find(name);
-    const auto list = lists_.find(name);
-    return (text != plan_.texts.end() && holds(files_, path(name), content_of(text->second))) ||
-           (list != lists_.end() && std::ranges::any_of(list->second, [&](const FileContent& content) {
-                return holds(files_, path(name), content);
-            }));
-}
-
-/// True for a list that an interrupted job wrote without a line of the journal: all its lines are in the whole one.
-bool Run::is_part_of_list(const std::string& name, const std::string& text) const {
-    if (lists_.contains(name) || files_.kind(path(name)) != FileKind::file) return false;
-    std::istringstream lines(read_text(files_, path(name)));
-    for (std::string line; std::getline(lines, line);) {
-        if (("\n" + text).find("\n" + line + "\n") == std::string::npos) return false;
-    }
-    return true;
-}
-
-/// Refuses lists that are not the job's. Skipped sources are known at the end only: if the journal of this plan has
-/// lost their list, the file is compared then.
-void Run::check_lists(bool same_plan) const {
-    const auto is_own = [&](const FileSystem& /*files*/, const std::string& path) {
-        const std::string name(last_part(path));
-        const bool later = same_plan && name == kSkippedList && !lists_.contains(name);
-        return later || is_own_list(name);
-    };
-    std::vector<Output> outputs = {{{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own}};
-    for (const auto& [name, text] : plan_.texts)
-        outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
-    check_outputs(files_, outputs);
-}
-
-void Run::refuse_changed(const std::string& name) const {
-    throw Error(ErrorKind::usage, path(name) +
-                                      " is not the file that this conversion writes there; move it away, or replace "
-                                      "it with --overwrite");
-}
-
-void Run::refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal) {
-    if (job_.overwrite) {
-        for (const std::string& name : others) {
-            files_.remove(path(name));
-        }
-        return;
-    }
-    const std::string why = journal ? differences(plan_.fingerprint, journal->fingerprint)
-                                    : "no line of " + journal_path(plan_.folder) + " is about it";
-    throw Error(ErrorKind::usage, "output folder " + plan_.folder + " holds files of another conversion, such as " +
-                                      others.front() + " (" + why +
-                                      "); choose another folder, or give --overwrite to remove these files");
-}
-
-void Run::keep(std::size_t file, const FinishedFile& entry) {
-    finished_[file] = entry;
-    skipped_[file] = entry.skipped;
-    skipped_count_ += static_cast<std::int64_t>(entry.skipped.size());
-    kept_sources_ += static_cast<std::int64_t>(all_[file].sources->size());
-    ++kept_files_;
-    done_ = kept_sources_;
-}
-
-void Run::work(int worker) {
-    try {
-        while (!stopping_) {
-            const std::size_t place = next_++;
-            if (place >= todo_.size()) break;
-            write_file(todo_[place], worker);
-        }
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-        stopping_ = true;
-    }
-    const std::lock_guard lock(mutex_);
-    --active_;
-    ended_.notify_one();
-}
-
-void Run::write_file(std::size_t file, int worker) {
-    const ShardFile& shard = all_[file];
-    FinishedFile entry{shard.name};
-    RecordWriter writer(files_, path(shard.name));
-    for (const std::int64_t source : *shard.sources) {
-        if (stopping_) return;
-        const MadeRecord made = job_.produce(source, worker);
-        if (made.skipped.empty()) {
-            writer.write(std::as_bytes(std::span(made.bytes)));
-            ++entry.records;
-            for (const std::string& note : made.notes) {
-                ++entry.notes[note];
-            }
-        } else {
-            note_skipped(file, source, made.skipped);
-        }
-        ++done_;
-    }
-    // A job that was killed before it could list the file has left the same bytes.
-    const bool changed = exists(files_, path(shard.name)) && !holds(files_, path(shard.name), writer.content());
-    if (changed && !job_.overwrite) refuse_changed(shard.name);
-    writer.commit();
-    entry.bytes = writer.content().bytes;
-    const std::lock_guard lock(mutex_);
-    if (failure_) return;  // the journal itself may have failed
-    entry.skipped = skipped_[file];
-    append_to_journal(files_, journal_path(plan_.folder), entry);
-    finished_[file] = std::move(entry);
-}
-
-void Run::note_skipped(std::size_t file, std::int64_t source, const std::string& reason) {
-    const std::lock_guard lock(mutex_);
-    skipped_[file].push_back({job_.source_name(source), reason});
-    unreported_.push_back(skipped_[file].back());
-    ++skipped_count_;
-    check_skipped();
-}
-
-void Run::check_skipped() const {
-    if (skipped_count_ <= job_.max_skipped) return;
-    throw Error(ErrorKind::data, std::to_string(skipped_count_) + " of " + std::to_string(total_) + " " + job_.unit +
-                                     " had to be skipped, more than the " + std::to_string(job_.max_skipped) +
-                                     " that --max-skipped allows; " + path(kSkippedList) +
-                                     " names them: repair or remove them, or allow more");
-}
-
-void Run::write_files() {
-    const int workers = static_cast<int>(std::min(todo_.size(), static_cast<std::size_t>(std::max(job_.threads, 1))));
-    active_ = workers;
-    std::vector<std::jthread> threads;
-    threads.reserve(static_cast<std::size_t>(workers));
-    for (int worker = 0; worker < workers; ++worker) {
-        threads.emplace_back([this, worker] { work(worker); });
-    }
-    for (bool ended = false; !ended;) {
-        {
-            std::unique_lock lock(mutex_);
-            ended = ended_.wait_for(lock, kWatchInterval, [&] { return active_ == 0; });
-        }
-        report();
-    }
-}
-
-/// Called without the lock: a slow terminal must not delay the workers.
-void Run::report() {
-    std::vector<SkippedSource> skipped;
-    ConversionProgress progress{done_, kept_sources_, total_, 0};
-    {
-        const std::lock_guard lock(mutex_);
-        skipped.swap(unreported_);
-        progress.skipped = skipped_count_;
-    }
-    if (job_.skipped) std::for_each(skipped.begin(), skipped.end(), job_.skipped);
-    if (job_.progress) job_.progress(progress);
-    if (job_.stop_requested && job_.stop_requested()) stopping_ = true;
-}
-
-void Run::write_skipped_list() {
-    std::string text;
-    for (const auto& sources : skipped_) {
-        for (const SkippedSource& source : sources) {
-            text += source.name + "\t" + source.reason + "\n";
-        }
-    }
-    try {
-        const std::string name(kSkippedList);
-        if (!text.empty()) {
-            write_list(name, text);
-        } else if (job_.overwrite || is_own_list(name)) {
-            files_.remove(path(name));
-        }
-    } catch (const Error&) {
-        if (!failure_) failure_ = std::current_exception();
-    }
-}
-
-void Run::write_list(const std::string& name, const std::string& text) {
-    const FileContent content = content_of(text);
-    const bool is_there = holds(files_, path(name), content);
-    const bool is_free =
-        job_.overwrite || is_own_list(name) || !exists(files_, path(name)) || is_part_of_list(name, text);
-    if (!is_there && !is_free) refuse_changed(name);
-    std::vector<FileContent>& known = lists_[name];
-    if (known.empty() || known.back() != content) {
-        append_to_journal(files_, journal_path(plan_.folder), name, content);
-        known.push_back(content);
-    }
-    if (!is_there) write_text(files_, path(name), text);
-}
-
-void Run::fail() {
-    try {
-        std::rethrow_exception(failure_);
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::storage) throw;
-        const auto finished =
-            std::count_if(finished_.begin(), finished_.end(), [](const auto& file) { return !!file; });
-        fail_storing(error, static_cast<std::size_t>(finished), all_.size());
-    }
-}
-
-ShardResult Run::summary() const {
-    ShardResult result;
-    result.files_kept = kept_files_;
-    result.records.assign(plan_.sets.size(), 0);
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-        if (!finished_[i]) {
-            result.interrupted = true;
-            continue;
-        }
-        const FinishedFile& file = *finished_[i];
-        result.records[all_[i].set] += file.records;
-        result.bytes += file.bytes;
-        ++result.files_written;
-        result.skipped.insert(result.skipped.end(), file.skipped.begin(), file.skipped.end());
-        for (const auto& [note, count] : file.notes) {
-            result.notes[note] += count;
-        }
-    }
-    result.files_written -= kept_files_;
-    return result;
-}
 
 }  // namespace
 
