@@ -86,11 +86,6 @@ namespace {
 
 constexpr int kUsualColumns = 80;
 
-std::string value_of(const Variables& variables, const std::string& name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? "" : found->second;
-}
-
 /// A terminal that controls other processes answers with -1, and is not shared with a shell.
 bool in_background(int descriptor) {
     const pid_t foreground = ::tcgetpgrp(descriptor);

@@ -89,8 +89,8 @@ void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors
 /// dx = the gradient of x.
 void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);
 
-// Depthwise convolutions of numbers in 8 bits, in NHWC memory, with kernels of 3 or 5 pixels and strides of 1 or 2. They
-// need TileUnit::byte_products.
+// Depthwise convolutions of numbers in 8 bits, in NHWC memory, with kernels of 3 or 5 pixels and strides of 1 or 2.
+// They need TileUnit::byte_products.
 
 template <typename T> struct DepthwiseBytes {
     const std::uint8_t* x = nullptr;

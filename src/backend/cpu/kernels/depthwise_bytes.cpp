@@ -8,8 +8,8 @@
 // A task has some rows of a sample and up to 64 channels. It copies their pixels, with the padding around them, so that
 // a pixel is a whole vector of bytes. Neighbouring pixels are interleaved until the four bytes under the taps of a row
 // are adjacent in each channel; one instruction multiplies and adds them. Interleaving permutes channels within a
-// vector: its j-th quarter has channels 16 L + 4 j to 16 L + 4 j + 3 of each 128-bit lane L. Weights, factors and shifts
-// lie in this order; packing the sums to bytes restores the order of channels.
+// vector: its j-th quarter has channels 16 L + 4 j to 16 L + 4 j + 3 of each 128-bit lane L. Weights, factors and
+// shifts lie in this order; packing the sums to bytes restores the order of channels.
 #include <immintrin.h>
 
 #include <algorithm>

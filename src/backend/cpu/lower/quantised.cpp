@@ -1,5 +1,5 @@
-// Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, depthwise ones by own kernels; and dense layers
-// in 8 bits, by own kernels or by oneDNN's products.
+// Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, depthwise ones by own kernels; and dense
+// layers in 8 bits, by own kernels or by oneDNN's products.
 #include <omp.h>
 
 #include <algorithm>
