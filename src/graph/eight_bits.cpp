@@ -214,7 +214,7 @@ std::vector<std::string> eight_bit_layers(const Graph& graph) {
 }
 
 Graph in_eight_bits(const Graph& graph, const EightBitPlan& plan) {
-    return EightBitRewrite(graph, plan).run();
+    return EightBitRewrite(with_folded_norms(graph), plan).run();
 }
 
 }  // namespace cnntrain::graph

@@ -35,7 +35,7 @@ graph::Graph graph_of(const Task& task, const Classifier* classifier, const std:
                       const graph::EightBitPlan* plan = nullptr) {
     const bool reads_logits = classifier != nullptr || task.scorer() != nullptr;
     graph::Graph graph = task.graph(reads_logits ? GraphUse::classes : GraphUse::evaluation, fields);
-    return plan != nullptr ? graph::in_eight_bits(graph::with_folded_norms(graph), *plan) : graph;
+    return plan != nullptr ? graph::in_eight_bits(graph, *plan) : graph;
 }
 
 /// C of the logits; 0 for a graph without them.

@@ -403,7 +403,7 @@ graph::Graph EvaluationGraphs::as_checkpoint_computes(graph::Graph wide) const {
             log::info("layers are computed in 8 bits" + (kept == 0 ? "" : ", but for " + std::to_string(kept)));
         }
     }
-    return *plan_ ? graph::in_eight_bits(graph::with_folded_norms(wide), **plan_) : std::move(wide);
+    return *plan_ ? graph::in_eight_bits(wide, **plan_) : std::move(wide);
 }
 
 void quantise(const TaskRow& row, const options::ParseResult& arguments, const QuantiseSettings& how, const Host& host,

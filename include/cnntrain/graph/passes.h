@@ -135,16 +135,16 @@ struct EightBitPlan {
     std::set<std::string> wide;             // names of layers that stay in floating types
 };
 
-/// The evaluation graph with norms folded into convolutions, from which these functions start.
+/// The evaluation graph with norms folded into convolutions, which the next two functions take.
 Graph with_folded_norms(const Graph& graph);
 /// The values that convolutions of an evaluation graph read or write, whose bits a plan must have, in the order of the
 /// graph. Convolutions with a bias count.
 std::vector<ValueId> eight_bit_values(const Graph& graph);
 /// Names of the layers that can be computed in 8 bits, in the order of the graph.
 std::vector<std::string> eight_bit_layers(const Graph& graph);
-/// The graph with quantised layers. Results of convolutions are quantised if another one or a max pooling between the
-/// two reads them; residuals are added to results in 8 bits. Dense layers have floating results, and the rows that they
-/// read are quantised one by one.
+/// The evaluation graph with folded norms and quantised layers. Results of convolutions are quantised if another one or
+/// a max pooling between the two reads them; residuals are added to results in 8 bits. Dense layers have floating
+/// results, and the rows that they read are quantised one by one.
 Graph in_eight_bits(const Graph& graph, const EightBitPlan& plan);
 
 /// Removes nodes that reach neither an output nor an overwritten variable.
