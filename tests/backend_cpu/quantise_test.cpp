@@ -137,7 +137,7 @@ void check_depthwise(std::int64_t channels, std::int64_t kernel, std::int64_t st
     const std::vector<float> shift = random_values<float>(channels, 6, 50, 90);
     std::vector<std::int8_t> panels(at(depthwise_panel_bytes(channels, kernel)));
     copy_to_depthwise_panels(channels, kernel, w.data(), panels.data());
-    std::vector<float> factors(at(ceil_div(channels, std::int64_t{64}) * 64));
+    std::vector<float> factors(at(ceil_div(channels, kDepthwiseChunk) * kDepthwiseChunk));
     std::vector<float> shifts(factors.size());
     copy_in_depthwise_order(channels, factor.data(), factors.data());
     copy_in_depthwise_order(channels, shift.data(), shifts.data());

@@ -92,6 +92,9 @@ void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const fl
 // Depthwise convolutions of numbers in 8 bits, in NHWC memory, with kernels of 3 or 5 pixels and strides of 1 or 2.
 // They need TileUnit::byte_products.
 
+/// Channels that a task sums together.
+inline constexpr std::int64_t kDepthwiseChunk = 64;
+
 template <typename T> struct DepthwiseBytes {
     const std::uint8_t* x = nullptr;
     std::uint8_t zero = 0;                // number of 0, around the image
@@ -105,9 +108,9 @@ template <typename T> struct DepthwiseBytes {
     T* y = nullptr;              // std::uint8_t, float, BFloat16
 };
 std::int64_t depthwise_panel_bytes(std::int64_t channels, std::int64_t kernel);
-/// From w[kernel, kernel, channels].
+/// w: [kernel, kernel, channels].
 void copy_to_depthwise_panels(std::int64_t channels, std::int64_t kernel, const std::int8_t* w, std::int8_t* panels);
-/// `to`: as many elements as there are channels, rounded up to 64.
+/// `to`: as many elements as there are channels, rounded up to whole chunks.
 void copy_in_depthwise_order(std::int64_t channels, const float* from, float* to);
 std::int64_t depthwise_bytes_scratch_floats(const DepthwiseShape& shape, int threads);
 template <typename T>

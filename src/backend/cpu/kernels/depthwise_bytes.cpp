@@ -13,7 +13,6 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -98,7 +97,7 @@ void call_finish(const FinishedPixels<std::uint8_t>& args) {
     HWY_DYNAMIC_DISPATCH(finish_pixels_u8)(args);
 }
 
-constexpr std::int64_t kChunk = 64;    // channels of a task
+constexpr std::int64_t kChunk = kDepthwiseChunk;
 constexpr std::int64_t kQuarters = 4;  // of a vector of bytes: its sums are four vectors
 constexpr std::int64_t kOutputs = 4;   // neighbours in a row that are summed at a time
 constexpr std::int64_t kTaskRows = 14;
@@ -116,8 +115,13 @@ std::int64_t vector_bytes(std::int64_t channels) {
     return channels <= kChunk / 2 ? kChunk / 2 : kChunk;
 }
 
+/// Taps of a row in fours: the bytes that an instruction multiplies in each channel.
 std::int64_t quads_of(std::int64_t taps) {
     return ceil_div(taps, std::int64_t{4});
+}
+
+std::int64_t chunk_panel_bytes(std::int64_t kernel) {
+    return kernel * quads_of(kernel) * kQuarters * kChunk;
 }
 
 struct Wide {
@@ -214,6 +218,19 @@ template <typename V, std::int64_t kTaps, std::int64_t kStep> struct PixelPairs 
     typename V::Ints high[(kOutputs - 1) * kStep + kLast + 1];
 };
 
+/// Adds the products of four neighbouring pixels, of which `one` has the first two and `next` the others, to an output.
+template <typename V, std::int64_t kTaps, std::int64_t kStep>
+CNNTRAIN_TILES inline __attribute__((always_inline)) void add_quad(const PixelPairs<V, kTaps, kStep>& pairs,
+                                                                   std::int64_t one, std::int64_t next,
+                                                                   const std::int8_t* w,
+                                                                   typename V::Ints (&sums)[kQuarters]) {
+    const auto& [low, high] = pairs;
+    sums[0] = V::added(sums[0], V::low_words(low[one], low[next]), V::load(w));
+    sums[1] = V::added(sums[1], V::high_words(low[one], low[next]), V::load(w + V::kBytes));
+    sums[2] = V::added(sums[2], V::low_words(high[one], high[next]), V::load(w + 2 * V::kBytes));
+    sums[3] = V::added(sums[3], V::high_words(high[one], high[next]), V::load(w + 3 * V::kBytes));
+}
+
 /// Adds the products of one output. x: the pixel under the first tap of output 0.
 template <std::int64_t kOutput, typename V, std::int64_t kTaps, std::int64_t kStep>
 CNNTRAIN_TILES inline __attribute__((always_inline)) void add_products(const std::uint8_t* x, const std::int8_t* w,
@@ -229,20 +246,9 @@ CNNTRAIN_TILES inline __attribute__((always_inline)) void add_products(const std
         pairs.low[i] = V::low_bytes(one, next);
         pairs.high[i] = V::high_bytes(one, next);
     }
-    const auto& [low, high] = pairs;
-    sums[0] = V::added(sums[0], V::low_words(low[kFirst], low[kFirst + 2]), V::load(w));
-    sums[1] = V::added(sums[1], V::high_words(low[kFirst], low[kFirst + 2]), V::load(w + V::kBytes));
-    sums[2] = V::added(sums[2], V::low_words(high[kFirst], high[kFirst + 2]), V::load(w + 2 * V::kBytes));
-    sums[3] = V::added(sums[3], V::high_words(high[kFirst], high[kFirst + 2]), V::load(w + 3 * V::kBytes));
-    if constexpr (kTaps > 4) {  // weights of the sixth to the eighth tap are zero
-        const std::int8_t* const last = w + kQuarters * V::kBytes;
-        const typename V::Ints l = low[kFirst + kLast];
-        const typename V::Ints h = high[kFirst + kLast];
-        sums[0] = V::added(sums[0], V::low_words(l, l), V::load(last));
-        sums[1] = V::added(sums[1], V::high_words(l, l), V::load(last + V::kBytes));
-        sums[2] = V::added(sums[2], V::low_words(h, h), V::load(last + 2 * V::kBytes));
-        sums[3] = V::added(sums[3], V::high_words(h, h), V::load(last + 3 * V::kBytes));
-    }
+    add_quad(pairs, kFirst, kFirst + 2, w, sums);
+    // Weights of the sixth to the eighth tap are zero.
+    if constexpr (kTaps > 4) add_quad(pairs, kFirst + kLast, kFirst + kLast, w + kQuarters * V::kBytes, sums);
 }
 
 template <typename V, std::int64_t kTaps, std::int64_t kStep> CNNTRAIN_TILES void sum_row(const ByteRow& row) {
@@ -294,13 +300,15 @@ template <typename V> RowFunction row_function(std::int64_t taps, std::int64_t s
 std::int64_t padded_width(const DepthwiseShape& shape) {
     return (ceil_div(shape.y.width, kOutputs) * kOutputs - 1) * shape.stride + shape.kernel + 1;
 }
-std::int64_t padded_rows(const DepthwiseShape& shape) {
-    return (std::min(kTaskRows, shape.y.height) - 1) * shape.stride + shape.kernel;
+/// The rows of a task with the padding.
+std::int64_t padded_bytes(const DepthwiseShape& shape) {
+    const std::int64_t rows = (std::min(kTaskRows, shape.y.height) - 1) * shape.stride + shape.kernel;
+    return rows * padded_width(shape) * kChunk;
 }
 /// The padded rows of a task, then a row of values.
 std::int64_t scratch_bytes(const DepthwiseShape& shape) {
     const std::int64_t values = ceil_div(shape.y.width, kOutputs) * kOutputs * kChunk;
-    return padded_rows(shape) * padded_width(shape) * kChunk + values * static_cast<std::int64_t>(sizeof(float));
+    return padded_bytes(shape) + values * static_cast<std::int64_t>(sizeof(float));
 }
 
 /// Copies `count` pixels of the channels of a mask.
@@ -343,7 +351,7 @@ template <typename V, typename T> void run_task(const DepthwiseShape& shape, con
     T* const y = args.y + task.sample * shape.y.height * shape.y.width * all + channel;
     constexpr bool kInBytes = sizeof(T) == 1;
     ByteRow row{.x_row = width * V::kBytes,
-                .weights = args.panels + task.chunk * shape.kernel * quads_of(shape.kernel) * kQuarters * kChunk,
+                .weights = args.panels + task.chunk * chunk_panel_bytes(shape.kernel),
                 .factors = args.factors + channel,
                 .shifts = args.shifts + channel,
                 .most = args.most,
@@ -366,7 +374,7 @@ template <typename V, typename T> void run_task(const DepthwiseShape& shape, con
 }  // namespace
 
 std::int64_t depthwise_panel_bytes(std::int64_t channels, std::int64_t kernel) {
-    return ceil_div(channels, kChunk) * kernel * quads_of(kernel) * kQuarters * kChunk;
+    return ceil_div(channels, kChunk) * chunk_panel_bytes(kernel);
 }
 
 void copy_to_depthwise_panels(std::int64_t channels, std::int64_t kernel, const std::int8_t* w, std::int8_t* panels) {
@@ -374,7 +382,7 @@ void copy_to_depthwise_panels(std::int64_t channels, std::int64_t kernel, const 
     for (std::int64_t chunk = 0; chunk * kChunk < channels; ++chunk) {
         const std::int64_t count = std::min(kChunk, channels - chunk * kChunk);
         const std::int64_t bytes = vector_bytes(count);
-        std::int8_t* const own = panels + chunk * kernel * quads_of(kernel) * kQuarters * kChunk;
+        std::int8_t* const own = panels + chunk * chunk_panel_bytes(kernel);
         for (std::int64_t place = 0; place < bytes; ++place) {
             const std::int64_t channel = channel_at(place, bytes);
             for (std::int64_t tap = 0; channel < count && tap < kernel * kernel; ++tap) {
@@ -409,13 +417,12 @@ void depthwise_bytes(const DepthwiseShape& shape, const DepthwiseBytes<T>& args,
     const std::int64_t channels = shape.x.shape.lanes;
     const std::int64_t chunks = ceil_div(channels, kChunk);
     const std::int64_t room = depthwise_bytes_scratch_floats(shape, 1);
-    const std::int64_t padded = padded_rows(shape) * padded_width(shape) * kChunk;
     parallel_tasks(shape.x.shape.n * bands * chunks, [&](std::int64_t number) {
         const std::int64_t band = number / chunks % bands;
         const ByteTask task{number / chunks / bands, number % chunks, shape.y.height * band / bands,
                             shape.y.height * (band + 1) / bands};
         auto* const own = reinterpret_cast<std::uint8_t*>(scratch.data() + omp_get_thread_num() * room);
-        auto* const values = reinterpret_cast<float*>(own + padded);
+        auto* const values = reinterpret_cast<float*>(own + padded_bytes(shape));
         if (vector_bytes(channels - task.chunk * kChunk) == kChunk) {
             run_task<Wide>(shape, args, task, own, values);
         } else {

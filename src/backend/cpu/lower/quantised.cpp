@@ -277,8 +277,7 @@ void lower_depthwise_in_bytes(const NodeContext& lower) {
     how.folds_zero = attrs.x.zero != 0;  // as pixels around the image are numbers of 0
     const Placed factors = factors_of(lower, lower.values.operand(inputs[2]), how);
     const Placed bias = bias_of(lower, factors, how);
-    constexpr std::int64_t kChunk = 64;
-    const TensorDesc ordered{DType::f32, {ceil_div(channels, kChunk) * kChunk}};
+    const TensorDesc ordered{DType::f32, {ceil_div(channels, kDepthwiseChunk) * kDepthwiseChunk}};
     const Placed in_order = lower.weights.made(lower.node.name + ":ordered", ordered, {factors}, [=](const Placed& to) {
         copy_in_depthwise_order(channels, factors.as<float>(), to.as<float>());
     });
