@@ -7,14 +7,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/placement.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
@@ -42,9 +43,9 @@ std::optional<WorkingThreads> working_threads(int all) {
     const std::string text = wanted == nullptr ? "" : wanted;
     if (text == "off") return std::nullopt;
     std::vector<int> forced;
-    std::istringstream counts(text);
-    for (std::string count; std::getline(counts, count, ',');)
-        forced.push_back(std::atoi(count.c_str()));
+    for (const std::string_view count : split(text, ',')) {
+        if (const auto threads = as_number<int>(count); threads && *threads > 0) forced.push_back(*threads);
+    }
     return WorkingThreads(all, count_cores().processors, std::move(forced));
 }
 

@@ -48,7 +48,7 @@ std::vector<int> threads_of_lanes(int threads, std::int32_t lanes) {
 }
 
 int WorkingThreads::now() {
-    if (!forced_.empty()) return std::clamp(forced_[next_++ % forced_.size()], 1, all_);
+    if (!forced_.empty()) return std::min(forced_[next_++ % forced_.size()], all_);
     constexpr double kWindowSeconds = 0.2;
     if (since_ && seconds_since(read_) < kWindowSeconds) return working_;
     read_ = std::chrono::steady_clock::now();

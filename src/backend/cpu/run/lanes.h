@@ -44,7 +44,7 @@ void prepare_team();
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes);
 
 /// An environment variable. "off": all threads work, whatever other programs do. "4,3,1": so many work in turn, by
-/// which tests force changes.
+/// which tests force changes. Other values change nothing.
 inline constexpr const char* kShareVariable = "CNNTRAIN_SHARE_PROCESSORS";
 
 /// The threads of a team that work while other programs take processors. A team is as slow as its slowest thread, so a
