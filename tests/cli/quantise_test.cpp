@@ -7,8 +7,10 @@
 #include <string>
 
 #include "cli/shell.h"
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "support/matchers.h"
@@ -18,10 +20,15 @@
 namespace cnntrain::cli {
 namespace {
 
+bool multiplies_bytes() {
+    return cnntrain::run::make_backend(backend::BackendKind::cpu)->info().multiplies_bytes;
+}
+
 /// Images in the form of CIFAR-10, and a ResNet-8 that has seen them for two epochs.
 class Quantise : public test::SuiteFolder<Quantise> {
 public:
     static void prepare() {
+        if (!multiplies_bytes()) return;
         ASSERT_EQ(run("dataset cifar --output-dir " + at("data")).exit_code, 0);
         const Outcome outcome = run(training("--batch-norm --epochs 2 --logs-path " + at("run")));
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
@@ -31,6 +38,10 @@ public:
     }
 
 protected:
+    void SetUp() override {
+        if (!multiplies_bytes()) GTEST_SKIP() << "needs products of 8 bits";
+    }
+
     static std::string training(const std::string& options) {
         return "train --dataset cifar-10 --data-dir " + at("data") +
                " --model-size 8 --micro-batch-size 32 --no-validation --threads 1 --seed 1 " + options;
@@ -114,79 +125,78 @@ TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
                  ErrorKind::data, {"damaged"});
 }
 
-/// A BERT of one layer that has seen texts, which one word of each tells apart, in RUN. `labels`: of the texts with
-/// this word and of the others.
-Outcome train_on_texts(const test::TemporaryFolder& folder, const std::array<std::string, 2>& labels,
-                       const std::string& options) {
-    std::string texts = "text\tlabel\n";
-    for (int i = 0; i < 400; ++i) {
-        texts += std::string(i % 3 == 0 ? "c " : "d ") + (i % 2 == 0 ? "a " : "b ") + (i % 5 == 0 ? "c" : "d d") +
-                 "\t" + labels[i % 2 == 0 ? 0 : 1] + "\n";
+class QuantiseTexts : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!multiplies_bytes()) GTEST_SKIP() << "needs products of 8 bits";
     }
-    write_text(posix_files(), folder / "texts.tsv", texts);
-    write_text(posix_files(), folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
-    return run(
-        "train --task text-classification --no-validation --vocab-size 9 --hidden-size 64 --num-attention-heads 2 "
-        "--threads 1 --num-hidden-layers 1 --intermediate-size 96 --learning-rate 2e-3 --epochs 4 --seq-length 16 "
-        "--data-dir " +
-        (folder / "texts.tsv") + " --vocab-file " + (folder / "vocab.txt") + " --logs-path " + (folder / "run ") +
-        options);
-}
 
-TEST(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
-    const test::TemporaryFolder folder;
-    const Outcome trained = train_on_texts(folder, {"even", "odd"}, "");
-    ASSERT_EQ(trained.exit_code, 0) << trained.text;
-    const Outcome made = run("quantise " + (folder / "run"));
-    ASSERT_EQ(made.exit_code, 0) << made.text;
-    EXPECT_THAT(made.text, AllOf(HasSubstr("4 of 4 layers in 8 bits"), HasSubstr("100.00 %")));
-    const auto validated = [&](const std::string& options) {
-        return run("validation --no-logs --restore-path " + (folder / "run/8bit") + options);
-    };
-    EXPECT_THAT(validated("").text, HasSubstr("accuracy: 100.000 %"));
-    EXPECT_THAT(validated(" --precision 16.16 --backend cpu").text, HasSubstr("accuracy: 100.000 %"));
-    EXPECT_THAT(validated(" --backend ref").text, HasSubstr("accuracy: 100.000 %"));
-    EXPECT_EQ(validated(" --backend ipu").exit_code, exit_code(ErrorKind::unsupported));
-    const Outcome exported = run("convert " + (folder / "run/8bit") + " " + (folder / "model.onnx") + " --to onnx");
+    /// Trains with the line, and returns the log of quantise.
+    std::string quantised(const std::string& line) const {
+        const Outcome trained = run("train " + line + " --threads 1 --logs-path " + (folder_ / "run"));
+        EXPECT_EQ(trained.exit_code, 0) << trained.text;
+        const Outcome made = run("quantise " + (folder_ / "run"));
+        EXPECT_EQ(made.exit_code, 0) << made.text;
+        EXPECT_THAT(made.text, HasSubstr("4 of 4 layers in 8 bits"));
+        return made.text;
+    }
+    /// A BERT of one layer on texts, which one word of each tells apart. `labels`: of the texts with this word and of
+    /// the others.
+    std::string quantised_on_texts(const std::array<std::string, 2>& labels, const std::string& options) const {
+        std::string texts = "text\tlabel\n";
+        for (int i = 0; i < 400; ++i) {
+            texts += std::string(i % 3 == 0 ? "c " : "d ") + (i % 2 == 0 ? "a " : "b ") + (i % 5 == 0 ? "c" : "d d") +
+                     "\t" + labels[i % 2 == 0 ? 0 : 1] + "\n";
+        }
+        write_text(posix_files(), folder_ / "texts.tsv", texts);
+        write_text(posix_files(), folder_ / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+        return quantised(
+            "--task text-classification --no-validation --vocab-size 9 --hidden-size 64 --num-attention-heads 2 "
+            "--num-hidden-layers 1 --intermediate-size 96 --learning-rate 2e-3 --epochs 4 --seq-length 16 --data-dir " +
+            (folder_ / "texts.tsv") + " --vocab-file " + (folder_ / "vocab.txt ") + options);
+    }
+    std::string validated(const std::string& options = "") const {
+        const Outcome outcome = run("validation --no-logs --restore-path " + (folder_ / "run/8bit ") + options);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        return outcome.text;
+    }
+
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(QuantiseTexts, AClassifierAnswersAlmostAlikeOnEveryBackend) {
+    EXPECT_THAT(quantised_on_texts({"even", "odd"}, ""), HasSubstr("100.00 %"));
+    for (const char* options : {"", "--precision 16.16 --backend cpu", "--backend ref"})
+        EXPECT_THAT(validated(options), HasSubstr("accuracy: 100.000 %")) << options;
+    expect_error("validation --no-logs --backend ipu --restore-path " + (folder_ / "run/8bit"), ErrorKind::unsupported,
+                 {"quantised_dense"});
+    const Outcome exported = run("convert " + (folder_ / "run/8bit ") + (folder_ / "model.onnx") + " --to onnx");
     EXPECT_EQ(exported.exit_code, 0) << exported.text;
 }
 
-TEST(QuantiseTexts, SeveralLabelsAreJudgedByTheirMeanPrecision) {
-    const test::TemporaryFolder folder;
-    const Outcome trained = train_on_texts(folder, {"even|whole", "odd|whole"}, "--labels several");
-    ASSERT_EQ(trained.exit_code, 0) << trained.text;
-    const Outcome made = run("quantise " + (folder / "run"));
-    ASSERT_EQ(made.exit_code, 0) << made.text;
-    EXPECT_THAT(made.text, HasSubstr("map is 100.00 % on 40 validation texts, 100.00 % before"));
-    EXPECT_THAT(run("validation --no-logs --restore-path " + (folder / "run/8bit")).text, HasSubstr("map: 1.0000"));
+TEST_F(QuantiseTexts, SeveralLabelsAreJudgedByTheirMeanPrecision) {
+    EXPECT_THAT(quantised_on_texts({"even|whole", "odd|whole"}, "--labels several"),
+                HasSubstr("map is 100.00 % on 40 validation texts, 100.00 % before"));
+    EXPECT_THAT(validated(), HasSubstr("map: 1.0000"));
 }
 
-TEST(QuantiseTexts, ScoresAreJudgedByTheirCorrelation) {
-    const test::TemporaryFolder folder;
-    const Outcome trained = train_on_texts(folder, {"0.5", "3"}, "--labels score");
-    ASSERT_EQ(trained.exit_code, 0) << trained.text;
-    const Outcome made = run("quantise " + (folder / "run"));
-    ASSERT_EQ(made.exit_code, 0) << made.text;
-    EXPECT_THAT(made.text, HasSubstr("pearson is 100.00 % on 40 validation texts"));
+TEST_F(QuantiseTexts, ScoresAreJudgedByTheirCorrelation) {
+    EXPECT_THAT(quantised_on_texts({"0.5", "3"}, "--labels score"),
+                HasSubstr("pearson is 100.00 % on 40 validation texts"));
 }
 
-TEST(QuantiseTexts, AnswersToQuestionsAreJudgedByTheirF1) {
-    const test::TemporaryFolder folder;
+TEST_F(QuantiseTexts, AnswersToQuestionsAreJudgedByTheirF1) {
     const std::string data = CNNTRAIN_SOURCE_DIR "/tests/data/";
-    const Outcome trained =
-        run("train --task question-answering --vocab-file " + data +
-            "bert/vocab.txt --vocab-size 512 --hidden-size 64 --num-attention-heads 2 --num-hidden-layers 1 "
-            "--intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 --max-query-length 6 "
-            "--threads 1 --micro-batch-size 4 --epochs 1 --data-dir " +
-            data + "squad/squad-v1.1.json --validation-file " + data + "squad/squad-v1.1.json --logs-path " +
-            (folder / "run"));
-    ASSERT_EQ(trained.exit_code, 0) << trained.text;
-    const Outcome made = run("quantise " + (folder / "run"));
-    ASSERT_EQ(made.exit_code, 0) << made.text;
-    EXPECT_THAT(made.text, AllOf(HasSubstr("In 8 bits, F1 is "), HasSubstr("4 of 4 layers in 8 bits")));
+    const std::string questions = data + "squad/squad-v1.1.json";
     EXPECT_THAT(
-        run("inference --restore-path " + (folder / "run/8bit --data-dir ") + data + "squad/squad-v1.1.json").text,
-        AllOf(HasSubstr("layers are computed in 8 bits"), HasSubstr("F1: ")));
+        quantised("--task question-answering --vocab-file " + data +
+                  "bert/vocab.txt --vocab-size 512 --hidden-size 64 --num-attention-heads 2 --num-hidden-layers 1 "
+                  "--intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 "
+                  "--max-query-length 6 --micro-batch-size 4 --epochs 1 --data-dir " +
+                  questions + " --validation-file " + questions),
+        HasSubstr("In 8 bits, F1 is "));
+    EXPECT_THAT(run("inference --restore-path " + (folder_ / "run/8bit --data-dir ") + questions).text,
+                AllOf(HasSubstr("layers are computed in 8 bits"), HasSubstr("F1: ")));
 }
 
 }  // namespace
