@@ -78,7 +78,7 @@ private:
     std::vector<std::string> faults_;
 };
 
-/// At most this number of names are listed in a message.
+/// The most names that a message lists.
 inline constexpr std::size_t kMostNamed = 5;
 
 }  // namespace cnntrain::weights

@@ -89,7 +89,7 @@ std::string text_in(const InputFile& file, std::uint64_t begin, std::uint64_t by
 /// All of a file. Error(data) when it is larger than `most_bytes`.
 std::string whole_text(const InputFile& file, std::uint64_t most_bytes = kLargestTextBytes);
 std::string read_text(const FileSystem& files, const std::string& path, std::uint64_t most_bytes = kLargestTextBytes);
-/// At most so many bytes of a file.
+/// The first bytes of a file, at most so many.
 std::string beginning_of(const FileSystem& files, const std::string& path, std::uint64_t most_bytes);
 void write_text(FileSystem& files, const std::string& path, std::string_view text);  // create + commit
 

@@ -1,4 +1,4 @@
-// What is near to a number, or in the middle of numbers.
+// Numbers near to another one, and the middle of some.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ template <typename T> T median(std::vector<T> values) {
     return *middle;
 }
 
-// For messages: what may be given instead of a number that does not fit.
+// Numbers that a message proposes instead of one that does not fit.
 
 /// The divisors of a number that are nearest to the wanted one: up to it, and above it if there is one.
 inline std::vector<std::string> divisors_near(std::int64_t number, std::int64_t wanted) {

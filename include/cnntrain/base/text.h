@@ -108,7 +108,7 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-/// Without the blanks at both ends.
+/// The text without the blanks at both ends.
 inline std::string_view trimmed(std::string_view text, std::string_view blanks = " ") {
     text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
     return text.substr(0, text.find_last_not_of(blanks) + 1);  // npos + 1 is 0
@@ -120,7 +120,7 @@ inline bool has_word(std::string_view words, std::string_view word) {
     return std::ranges::find(all, word) != all.end();
 }
 
-/// With small letters instead of ASCII's capital ones.
+/// The text with small letters instead of ASCII's capital ones.
 inline std::string in_lower_case(std::string_view text) {
     std::string result(text);
     std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

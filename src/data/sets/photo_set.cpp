@@ -1,7 +1,6 @@
 #include "data/sets/photo_set.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
