@@ -367,9 +367,10 @@ questions, all in percent. If it falls by more than --most-loss (0.5) points, or
 these are more, nothing is written.
 
 Convolutions that batch norms follow, or with a bias, can be computed in 8 bits; image networks with
-group norm have none. The processor needs products of 8 bits (VNNI; AVX512_VNNI, AVX-VNNI, AMX).
-Without them, and for training, the copy is computed as the checkpoint that it was made from. IPUs
-refuse it. `validation --restore-path RUN` leaves such copies out.
+group norm have none. Processors with products of 8 bits (VNNI: AVX512_VNNI, AVX-VNNI, AMX) compute
+the copy in 8 bits. Others make and judge it in floats that hold the numbers, and compute it as the
+checkpoint that it was made from, which is faster there; so does training. IPUs refuse it.
+`validation --restore-path RUN` leaves such copies out.
 )";
 
 inline constexpr std::string_view kQuestionAnswering = R"(

@@ -394,8 +394,8 @@ graph::Graph EvaluationGraphs::as_checkpoint_computes(graph::Graph wide) const {
         plan_ = evaluates ? eight_bit_plan(posix_files(), *settings_.main.restore_path) : std::nullopt;
         if (*plan_ && !backend_.info().multiplies_bytes) {
             log::warning(
-                "this processor has no products of 8 bits (VNNI) and would cut large sums off at 16 bits: the network "
-                "is computed in 16 or 32 bits, and its answers are those of the checkpoint that was quantised");
+                "this processor has no products of 8 bits (VNNI): the network is computed in 16 or 32 bits, which is "
+                "faster here, and its answers are those of the checkpoint that was quantised");
             plan_->reset();
         }
         if (*plan_) {
@@ -418,6 +418,11 @@ void quantise(const TaskRow& row, const options::ParseResult& arguments, const Q
     if (task->classifier() == nullptr && task->scorer() == nullptr) {
         throw Error(ErrorKind::unsupported,
                     "quantise compares answers about samples, which a network that predicts words does not give");
+    }
+    if (!backend->info().multiplies_bytes) {
+        log::info(
+            "this processor has no products of 8 bits (VNNI): floats hold the numbers, which takes longer and gives "
+            "the answers of processors that have them");
     }
     Quantiser quantiser({*task, *backend, arguments, seed, host, observers}, how);
     const EightBitPlan plan = quantiser.plan();

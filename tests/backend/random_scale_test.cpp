@@ -164,8 +164,6 @@ TEST(Threads, DoNotChangeResults) {
                                 op_case.name.find("/swish") != std::string::npos ||
                                 op_case.name.find("depthwise") != std::string::npos;
         if (!own_kernel || !op_case.name.ends_with("/f32")) continue;
-        const bool in_bytes = op_case.kind == OpKind::quantised_conv2d || op_case.kind == OpKind::quantised_dense;
-        if (in_bytes && !cpu->info().multiplies_bytes) continue;
         EXPECT_EQ(values_of(evaluate_on(*cpu, op_case, has_gradient(op_case), 1)),
                   values_of(evaluate_on(*cpu, op_case, has_gradient(op_case), 2)))
             << op_case.name;

@@ -52,10 +52,6 @@ private:
     std::string refusal(const graph::Graph& graph, const graph::Node& node) const {
         const cpu::LoweringEntry* lowering = cpu::lowering_of(node.kind);
         if (lowering == nullptr) return "the cpu backend has no implementation of this operation";
-        const bool multiplies =
-            node.kind == graph::OpKind::quantised_conv2d || node.kind == graph::OpKind::quantised_dense;
-        if (multiplies && !info_.multiplies_bytes)
-            return "products of 8 bits need VNNI, which this processor does not have";
         for (const auto* values : {&node.inputs, &node.outputs}) {
             for (const graph::ValueId value : *values) {
                 const DType type = graph.desc(value).dtype;

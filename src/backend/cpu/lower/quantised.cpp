@@ -1,5 +1,6 @@
 // Convolutions in 8 bits, by oneDNN's primitives on channels-last bytes, depthwise ones by own kernels; and dense
-// layers in 8 bits, by own kernels or by oneDNN's products.
+// layers in 8 bits, by own kernels or by oneDNN's products. On processors without products of 8 bits, floats hold the
+// numbers.
 #include <omp.h>
 
 #include <algorithm>
@@ -66,18 +67,21 @@ void lower_quantise(const NodeContext& lower) {
               });
 }
 
-void lower_dequantise(const NodeContext& lower) {
-    const EightBits& bits = lower.node.as<QuantiseAttrs>().bits;
-    const ValueId x = lower.node.inputs[0];
-    const ValueId y = lower.node.outputs[0];
-    const Placed source = lower.values.operand_as(x, image_desc(lower.graph.desc(x)), kBytesReason);
-    const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
+/// Writes the values of the numbers to `to`, channels-last.
+void add_values(const NodeContext& lower, ValueId numbers, const EightBits& bits, const Placed& to) {
+    const Placed source = lower.values.operand_as(numbers, image_desc(lower.graph.desc(numbers)), kBytesReason);
     const auto scale = static_cast<float>(bits.scale);
     const auto zero = static_cast<std::int32_t>(bits.zero);
-    add_typed(lower, result.dtype, "kernel", {source}, {result},
-              [=, count = lower.graph.desc(x).elements()]<typename T>(const StepContext&) {
-                  dequantise(count, source.as<std::uint8_t>(), scale, zero, result.as<T>());
+    add_typed(lower, to.dtype, "kernel", {source}, {to},
+              [=, count = lower.graph.desc(numbers).elements()]<typename T>(const StepContext&) {
+                  dequantise(count, source.as<std::uint8_t>(), scale, zero, to.as<T>());
               });
+}
+
+void lower_dequantise(const NodeContext& lower) {
+    const ValueId y = lower.node.outputs[0];
+    const Placed result = lower.values.define(y, image_desc(lower.graph.desc(y)));
+    add_values(lower, lower.node.inputs[0], lower.node.as<QuantiseAttrs>().bits, result);
 }
 
 void lower_quantise_weight(const NodeContext& lower) {
@@ -215,6 +219,13 @@ struct QuantisedDense {
     Placed x, bits, w, scales, sums, bias;
 };
 
+/// The same numbers in another type.
+Placed converted(const NodeContext& lower, const std::string& name, const Placed& from, const Desc& desc, DType type) {
+    const Placed to = lower.steps.temporary(name, desc, type);
+    lower.steps.add_copy_primitive("copy", lower.onednn.reorder(from.desc, to.desc), from, to);
+    return to;
+}
+
 /// Own kernels are for AVX512-VNNI; they store bfloat16 by an instruction of AVX512-BF16. AMX's products are faster.
 bool is_for_tiles(const TileProduct& product, DType type) {
     const Isa isa = effective_isa();
@@ -242,15 +253,23 @@ void lower_quantised_dense(const NodeContext& lower) {
                   });
         return;
     }
-    const Primitive multiply = lower.onednn.matmul(matrix_desc(product.rows, product.inner, DType::u8),
-                                                   any_layout(matrix_desc(product.inner, product.columns, DType::i8)),
-                                                   matrix_desc(product.rows, product.columns, DType::i32), false);
+    const bool in_floats = !multiplies_bytes();
+    const auto type = [&](DType whole) { return in_floats ? DType::f32 : whole; };
+    const Primitive multiply =
+        lower.onednn.matmul(matrix_desc(product.rows, product.inner, type(DType::u8)),
+                            any_layout(matrix_desc(product.inner, product.columns, type(DType::i8))),
+                            matrix_desc(product.rows, product.columns, type(DType::i32)), false);
     Placed x = dense.x;
-    x.desc = multiply.src;
+    x.desc = matrix_desc(product.rows, product.inner, DType::u8);
+    if (in_floats) x = converted(lower, "numbers", x, multiply.src, DType::f32);
     const Placed w = lower.weights.prepared(lower.node.inputs[2], multiply.weights);
-    const Placed whole = lower.steps.temporary("sums", multiply.dst, DType::i32);
+    Placed whole = lower.steps.temporary("sums", multiply.dst, type(DType::i32));
     lower.steps.add_primitive(multiply, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, whole}},
                               {DNNL_ARG_DST});
+    if (in_floats) {
+        const Desc desc = matrix_desc(product.rows, product.columns, DType::i32);
+        whole = converted(lower, "whole_sums", whole, desc, DType::i32);
+    }
     const Placed result = lower.values.define(y, row_major(y_desc));
     add_typed(lower, y_desc.dtype, "kernel", dense.reads({whole}), {result}, [=]<typename T>(const StepContext&) {
         rescale_rows(RowsInBytes{product.rows, product.columns}, whole.as<std::int32_t>(), dense.rescaling(),
@@ -328,7 +347,55 @@ void lower_depthwise_in_bytes(const NodeContext& lower) {
     with_pixel_type(attrs.type, add);
 }
 
+/// The values of the weight, f32[K,L,I,O], in this layout.
+Placed weight_values(const NodeContext& lower, const Desc& wanted) {
+    const TensorDesc desc{DType::f32, lower.graph.desc(lower.node.inputs[1]).shape};
+    const Placed w = lower.values.operand(lower.node.inputs[1]);
+    const Placed scales = lower.values.operand(lower.node.inputs[2]);
+    Placed values = lower.weights.made(lower.node.name + ":values", desc, {w, scales}, [=](const Placed& to) {
+        for (std::int64_t i = 0; i < desc.elements(); ++i)
+            to.as<float>()[i] = scales.as<float>()[i % desc.shape.back()] * w.as<std::int8_t>()[i];
+    });
+    values.desc = plain_kernel_desc(desc, lower.node.as<QuantisedConvAttrs>().conv.groups);
+    return lower.weights.laid_out(values, wanted);
+}
+
+/// The convolution of the values, for processors without products of 8 bits.
+void lower_conv_in_floats(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<QuantisedConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const TensorDesc& y_desc = lower.graph.desc(lower.node.outputs[0]);
+    const auto in_floats = [&](ValueId value) { return TensorDesc{DType::f32, lower.graph.desc(value).shape}; };
+    const ConvProblem problem{image_desc(in_floats(inputs[0])),
+                              any_layout(plain_kernel_desc(in_floats(inputs[1]), attrs.conv.groups)),
+                              image_desc({DType::f32, y_desc.shape}), attrs.conv.stride, attrs.conv.padding};
+    const Primitive conv = lower.onednn.conv_inference(problem, {true, attrs.conv.residual, attrs.conv.activation});
+    const Placed x = lower.steps.temporary("values", conv.src, DType::f32);
+    add_values(lower, inputs[0], attrs.x, x);
+    const Placed result = lower.values.define(lower.node.outputs[0], image_desc(y_desc));
+    const Placed values = attrs.type == DType::f32 ? result : lower.steps.temporary("results", conv.dst, DType::f32);
+    // The primitive adds to what is in its output, so the residual goes there first.
+    if (attrs.conv.residual) add_values(lower, inputs[4], attrs.residual, values);
+    lower.steps.add_primitive(conv,
+                              {{DNNL_ARG_SRC, x},
+                               {DNNL_ARG_WEIGHTS, weight_values(lower, conv.weights)},
+                               {DNNL_ARG_BIAS, lower.values.float_vector(inputs[3])},
+                               {DNNL_ARG_DST, values}},
+                              {DNNL_ARG_DST});
+    if (attrs.type == DType::f32) return;
+    const auto inverse = static_cast<float>(1 / attrs.y.scale);
+    const auto zero = static_cast<std::int32_t>(attrs.y.zero);
+    lower.steps.add("kernel", {values}, {result}, [=, count = y_desc.elements()](const StepContext&) {
+        if (result.dtype == DType::u8) {
+            quantise(count, values.as<float>(), inverse, zero, result.as<std::uint8_t>());
+        } else {
+            cast(count, values.as<float>(), result.as<BFloat16>());
+        }
+    });
+}
+
 void lower_quantised_conv2d(const NodeContext& lower) {
+    if (!multiplies_bytes()) return lower_conv_in_floats(lower);
     if (is_depthwise_in_bytes(lower)) return lower_depthwise_in_bytes(lower);
     const auto& attrs = lower.node.as<QuantisedConvAttrs>();
     const auto& inputs = lower.node.inputs;

@@ -317,6 +317,14 @@ Placed Weights::made(const std::string& name, const TensorDesc& desc, std::vecto
     return to;
 }
 
+Placed Weights::laid_out(const Placed& made, const Desc& wanted) {
+    if (made.desc == wanted) return made;
+    const std::string name = made.buffer->name + ":" + layout_name(wanted);
+    const Placed to = steps_.place(name, wanted, made.dtype, Storage::persistent);
+    add_layout_copy(program_, Section::prepare(), prepare_step(name, "reorder"), onednn_, made, to);
+    return to;
+}
+
 Placed Weights::float_vector(ValueId value) {
     const ValueId root = graph::strip_casts(graph(), value);
     const Placed kept = master(root);

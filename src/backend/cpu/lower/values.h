@@ -48,6 +48,8 @@ public:
     /// Memory that a step computes from results of the prepare section whenever these change.
     Placed made(const std::string& name, const TensorDesc& desc, std::vector<Placed> reads,
                 std::function<void(const Placed& to)> make);
+    /// Such memory in another layout.
+    Placed laid_out(const Placed& made, const Desc& wanted);
     /// The two copies of a parameter that tile products read, made together.
     struct TileCopies {
         Placed right, turned;
