@@ -1,7 +1,6 @@
 // Scaled dot-product attention: grouped matrix products, one group per sample and head, with the scores in float.
 #include <poplin/MatMul.hpp>
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/support.h"
 
@@ -20,14 +19,13 @@ void lower_attention_mask(const NodeContext& node) {
     constexpr auto kMasked = static_cast<float>(graph::kMaskedScore);
     if (attrs.sequence == 0) {
         const auto score = (1.0F - pe::Cast(pe::_1, poplar::FLOAT)) * kMasked;
-        node.set_output(0, popops::map(node.device, score, {node.input(0)}, node.program, node.debug()));
+        node.set_output(0, node.map(score, {node.input(0)}));
         return;
     }
     const poplar::Tensor keys = numbers_up_to(node, static_cast<std::size_t>(attrs.sequence));
     const auto is_token = (pe::_1 < pe::_2) || (pe::_1 >= pe::Const(static_cast<int>(attrs.predictions)));
     const auto score = pe::Select(pe::Const(0.0F), pe::Const(kMasked), is_token && (pe::_1 < pe::_3));
-    node.set_output(0,
-                    popops::map(node.device, score, {keys, node.input(0), node.input(1)}, node.program, node.debug()));
+    node.set_output(0, node.map(score, {keys, node.input(0), node.input(1)}));
 }
 
 // ---- attention ----
@@ -106,8 +104,7 @@ void lower_attention(const NodeContext& node) {
     const Heads heads(node, 0);
     const Exponentials exponential = exponentials(node, heads.scores());
     const poplar::Tensor probabilities =
-        popops::map(node.device, pe::Cast(pe::_1 / pe::_2, node.output_type()),
-                    {exponential.values, exponential.sums.expand({3})}, node.program, node.debug());
+        node.map(pe::Cast(pe::_1 / pe::_2, node.output_type()), {exponential.values, exponential.sums.expand({3})});
     const poplar::Tensor y = heads.product(heads.dropped_out(probabilities), heads.part(2), node.output_type());
     node.set_output(0, Heads::joined(y));
     node.set_output(1, exponential.log_sums);
@@ -127,15 +124,13 @@ void lower_attention_grad(const NodeContext& node) {
     const poplar::Tensor dv = heads.product(Heads::transposed(heads.dropped_out(node.cast(p, type), kept)), dy, type);
 
     const poplar::Tensor products =
-        popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {dy, y},
-                    node.program, node.debug());
-    const poplar::Tensor sums =
-        popops::reduce(node.device, products, poplar::FLOAT, {3}, popops::Operation::ADD, node.program, node.debug());
+        node.map(pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {dy, y});
+    const poplar::Tensor sums = node.sum(products, {3}, poplar::FLOAT);
     const poplar::Tensor dp =
         heads.dropped_out(heads.product(dy, Heads::transposed(heads.part(2)), poplar::FLOAT), kept);
     // The scale of q * k^T, which dq and dk take over, is applied once, to ds.
-    const poplar::Tensor ds = popops::map(node.device, pe::Cast(heads.scale() * pe::_1 * (pe::_2 - pe::_3), type),
-                                          {p, dp, sums.expand({3})}, node.program, node.debug());
+    const poplar::Tensor ds =
+        node.map(pe::Cast(heads.scale() * pe::_1 * (pe::_2 - pe::_3), type), {p, dp, sums.expand({3})});
     const poplar::Tensor gradients[] = {Heads::joined(heads.product(ds, heads.part(1), type)),
                                         Heads::joined(heads.product(Heads::transposed(ds), heads.part(0), type)),
                                         Heads::joined(dv)};

@@ -5,7 +5,6 @@
 #include <poplin/Convolution.hpp>
 #include <popnn/Pooling.hpp>
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
 
 #include "backend/ipu/lower/support.h"
@@ -139,8 +138,7 @@ void lower_max_pool_grad(const NodeContext& node) {
 
 void lower_global_average_pool(const NodeContext& node) {
     const Shape& x = node.input_desc(0).shape;
-    const poplar::Tensor sum = popops::reduce(node.device, node.input(0), poplar::FLOAT, {1, 2}, popops::Operation::ADD,
-                                              node.program, node.debug());
+    const poplar::Tensor sum = node.sum(node.input(0), {1, 2}, poplar::FLOAT);
     popops::mulInPlace(node.device, sum, 1.0F / static_cast<float>(x[1] * x[2]), node.program, node.debug());
     node.set_output(0, node.cast(sum, node.output_type()));
 }

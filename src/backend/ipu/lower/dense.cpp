@@ -6,7 +6,6 @@
 #include <poplar/Interval.hpp>
 #include <poplin/MatMul.hpp>
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
@@ -101,8 +100,7 @@ void lower_dense_weight_grad(const NodeContext& node) {
 }
 
 void lower_bias_grad(const NodeContext& node) {
-    node.set_output(0, popops::reduce(node.device, rows(node.input(0)), node.output_type(), {0}, popops::Operation::ADD,
-                                      node.program, node.debug()));
+    node.set_output(0, node.sum(rows(node.input(0)), {0}, node.output_type()));
 }
 
 poplar::Tensor transposed_last(const poplar::Tensor& matrices, bool transpose) {

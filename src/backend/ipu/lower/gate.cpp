@@ -1,6 +1,5 @@
 // Activations, and channels scaled by a gate of their own in each sample: squeeze-excite.
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/support.h"
 
@@ -32,11 +31,8 @@ void lower_scale_channels_grad(const NodeContext& node) {
     const poplar::Tensor& x = node.input(0);
     const poplar::Tensor& dy = node.input(2);
     node.set_output(0, popops::mul(node.device, dy, beside_image(node.input(1)), node.program, node.debug()));
-    const poplar::Tensor product =
-        popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {x, dy},
-                    node.program, node.debug());
-    const poplar::Tensor dgate = popops::reduce(node.device, product, node.output_type(1), {1, 2},
-                                                popops::Operation::ADD, node.program, node.debug());
+    const poplar::Tensor product = node.map(pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {x, dy});
+    const poplar::Tensor dgate = node.sum(product, {1, 2}, node.output_type(1));
     node.set_output(1, dgate);
 }
 

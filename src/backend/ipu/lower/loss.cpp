@@ -5,8 +5,6 @@
 
 #include <popnn/LogSoftmax.hpp>
 #include <popops/Cast.hpp>
-#include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
 
 #include "backend/ipu/lower/support.h"
@@ -104,17 +102,14 @@ poplar::Tensor weight_factor(const NodeContext& node, const poplar::Tensor& labe
     const std::size_t classes = weights.dim(1);
     const Targets labels_only(partners, classes, 0, 1, {numbers_up_to(node, classes), column(labels), weights});
     const auto counts = in_range(pe::_2, classes);
-    const poplar::Tensor of_labels =
-        total(node, popops::map(node.device, pe::Select(labels_only.target() * pe::_3, pe::Const(0.0F), counts),
-                                labels_only.operands(), node.program, node.debug()));
+    const poplar::Tensor of_labels = total(
+        node, node.map(pe::Select(labels_only.target() * pe::_3, pe::Const(0.0F), counts), labels_only.operands()));
     const poplar::Tensor rows =
-        total(node, popops::map(node.device, pe::Select(pe::Const(1.0F), pe::Const(0.0F), in_range(pe::_1, classes)),
-                                {labels}, node.program, node.debug()));
+        total(node, node.map(pe::Select(pe::Const(1.0F), pe::Const(0.0F), in_range(pe::_1, classes)), {labels}));
     // A divisor of 0 would set a floating-point exception.
     const auto none = pe::Equal(pe::_2, pe::Const(0.0F));
     const auto divisor = pe::Select(pe::Const(1.0F), pe::_2, none);
-    return popops::map(node.device, pe::Select(pe::Const(0.0F), pe::_1 / divisor, none), {rows, of_labels},
-                       node.program, node.debug());
+    return node.map(pe::Select(pe::Const(0.0F), pe::_1 / divisor, none), {rows, of_labels});
 }
 
 /// FLOAT [N][C]: the targets times the classes' weights.
@@ -122,7 +117,7 @@ poplar::Tensor weighted_targets(const NodeContext& node, const std::vector<Partn
                                 const poplar::Tensor& weights) {
     const std::size_t classes = weights.dim(1);
     const Targets targets(partners, classes, smoothing, 1, {numbers_up_to(node, classes), weights});
-    return popops::map(node.device, targets.target() * pe::_2, targets.operands(), node.program, node.debug());
+    return node.map(targets.target() * pe::_2, targets.operands());
 }
 
 poplar::Tensor weighted_cross_entropy(const NodeContext& node, const poplar::Tensor& logits,
@@ -131,11 +126,9 @@ poplar::Tensor weighted_cross_entropy(const NodeContext& node, const poplar::Ten
     const poplar::Tensor weights = constant_row(node, rule.class_weights);
     const poplar::Tensor targets = weighted_targets(node, partners, rule.smoothing, weights);
     const auto counts = in_range(pe::_3, logits.dim(1)) && (pe::_2 != pe::Const(0.0F));
-    const poplar::Tensor sum = total(
-        node, popops::map(node.device, pe::Select(pe::Neg(pe::_2 * pe::_1), pe::Const(0.0F), counts),
-                          {log_probabilities(node, logits), targets, column(labels)}, node.program, node.debug()));
-    return popops::map(node.device, pe::_1 * pe::_2, {sum, weight_factor(node, labels, partners, weights)},
-                       node.program, node.debug());
+    const poplar::Tensor sum = total(node, node.map(pe::Select(pe::Neg(pe::_2 * pe::_1), pe::Const(0.0F), counts),
+                                                    {log_probabilities(node, logits), targets, column(labels)}));
+    return node.map(pe::_1 * pe::_2, {sum, weight_factor(node, labels, partners, weights)});
 }
 
 poplar::Tensor weighted_cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits,
@@ -143,46 +136,40 @@ poplar::Tensor weighted_cross_entropy_grad(const NodeContext& node, const poplar
                                            const TargetRule& rule, const poplar::Tensor& dloss) {
     const poplar::Tensor weights = constant_row(node, rule.class_weights);
     const poplar::Tensor targets = weighted_targets(node, partners, rule.smoothing, weights);
-    const poplar::Tensor sums =
-        popops::reduce(node.device, targets, {1}, popops::Operation::ADD, node.program, node.debug());
+    const poplar::Tensor sums = node.sum(targets, {1});
     const auto gradient = pe::_5 * pe::_6 * (pe::_4 * pe::Exp(pe::_1) - pe::_2);
     const auto counted = pe::Select(gradient, pe::Const(0.0F), in_range(pe::_3, logits.dim(1)));
-    return popops::map(node.device, pe::Cast(counted, logits.elementType()),
-                       {log_probabilities(node, logits), targets, column(labels), column(sums), dloss,
-                        weight_factor(node, labels, partners, weights)},
-                       node.program, node.debug());
+    return node.map(pe::Cast(counted, logits.elementType()),
+                    {log_probabilities(node, logits), targets, column(labels), column(sums), dloss,
+                     weight_factor(node, labels, partners, weights)});
 }
 
 }  // namespace
 
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor) {
-    return popops::reduce(node.device, tensor.flatten(), poplar::FLOAT, {0}, popops::Operation::ADD, node.program,
-                          node.debug());
+    return node.sum(tensor.flatten(), {0}, poplar::FLOAT);
 }
 
 poplar::Tensor own_logits(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels) {
-    const poplar::Tensor chosen =
-        popops::map(node.device, pe::Select(pe::_1, pe::Const(0.0F), pe::Equal(pe::_2, pe::_3)),
-                    {logits, numbers_up_to(node, logits.dim(1)), column(labels)}, node.program, node.debug());
-    return popops::reduce(node.device, chosen, {1}, popops::Operation::ADD, node.program, node.debug());
+    const poplar::Tensor chosen = node.map(pe::Select(pe::_1, pe::Const(0.0F), pe::Equal(pe::_2, pe::_3)),
+                                           {logits, numbers_up_to(node, logits.dim(1)), column(labels)});
+    return node.sum(chosen, {1});
 }
 
 poplar::Tensor ranks_of_labels(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
                                const poplar::Tensor& own) {
     // True for classes that rank after the label, and for the label itself unless its logit is NaN.
     const auto behind = (pe::_1 < pe::_2) || ((pe::_1 == pe::_2) && (pe::_3 >= pe::_4));
-    const poplar::Tensor before = popops::map(node.device, pe::Select(pe::Const(0), pe::Const(1), behind),
-                                              {logits, column(own), numbers_up_to(node, logits.dim(1)), column(labels)},
-                                              node.program, node.debug());
-    return popops::reduce(node.device, before, {1}, popops::Operation::ADD, node.program, node.debug());
+    const poplar::Tensor before = node.map(pe::Select(pe::Const(0), pe::Const(1), behind),
+                                           {logits, column(own), numbers_up_to(node, logits.dim(1)), column(labels)});
+    return node.sum(before, {1});
 }
 
 poplar::Tensor count_correct(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
                              std::size_t k) {
     const poplar::Tensor ranks = ranks_of_labels(node, logits, labels, own_logits(node, logits, labels));
     const auto correct = in_range(pe::_2, logits.dim(1)) && (pe::_1 < pe::Const(static_cast<int>(k)));
-    return total(node, popops::map(node.device, pe::Select(pe::Const(1.0F), pe::Const(0.0F), correct), {ranks, labels},
-                                   node.program, node.debug()));
+    return total(node, node.map(pe::Select(pe::Const(1.0F), pe::Const(0.0F), correct), {ranks, labels}));
 }
 
 poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
@@ -194,8 +181,7 @@ poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logi
     const pe::Any target = targets.target();
     // A probability of 0 whose target is 0 adds 0, not 0 times infinity.
     const auto counts = in_range(pe::_3, classes) && (target != pe::Const(0.0F));
-    return total(node, popops::map(node.device, pe::Select(pe::Neg(target * pe::_1), pe::Const(0.0F), counts),
-                                   targets.operands(), node.program, node.debug()));
+    return total(node, node.map(pe::Select(pe::Neg(target * pe::_1), pe::Const(0.0F), counts), targets.operands()));
 }
 
 poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
@@ -207,8 +193,7 @@ poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor&
                           {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels), dloss});
     const auto difference = targets.target_sum() * pe::Exp(pe::_1) - targets.target();
     const auto gradient = pe::Select(pe::_4 * difference, pe::Const(0.0F), in_range(pe::_3, classes));
-    return popops::map(node.device, pe::Cast(gradient, logits.elementType()), targets.operands(), node.program,
-                       node.debug());
+    return node.map(pe::Cast(gradient, logits.elementType()), targets.operands());
 }
 
 // Softmax cross entropy with smoothed labels, and how many labels are among the k likeliest classes.
@@ -234,8 +219,7 @@ void lower_softmax_cross_entropy_grad(const NodeContext& node) {
 /// log(softmax(logits / temperature)), FLOAT [N][C].
 poplar::Tensor softened(const NodeContext& node, const poplar::Tensor& logits) {
     const auto inverse = static_cast<float>(1 / node.attrs<graph::DistillationAttrs>().temperature);
-    poplar::Tensor divided =
-        popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * inverse, {logits}, node.program, node.debug());
+    poplar::Tensor divided = node.map(pe::Cast(pe::_1, poplar::FLOAT) * inverse, {logits});
     popnn::logSoftmaxInPlace(node.device, divided, node.program, node.debug());
     return divided;
 }
@@ -245,21 +229,17 @@ void lower_distillation(const NodeContext& node) {
     const auto factor = static_cast<float>(temperature * temperature);
     const auto divergence = factor * pe::Exp(pe::_2) * (pe::_2 - pe::_1);
     const auto counted = pe::Select(divergence, pe::Const(0.0F), in_range(pe::_3, node.input(0).dim(1)));
-    node.set_output(
-        0,
-        total(node, popops::map(node.device, counted,
-                                {softened(node, node.input(0)), softened(node, node.input(2)), column(node.input(1))},
-                                node.program, node.debug())));
+    node.set_output(0, total(node, node.map(counted, {softened(node, node.input(0)), softened(node, node.input(2)),
+                                                      column(node.input(1))})));
 }
 
 void lower_distillation_grad(const NodeContext& node) {
     const auto factor = static_cast<float>(node.attrs<graph::DistillationAttrs>().temperature);
     const auto apart = factor * pe::_4 * (pe::Exp(pe::_1) - pe::Exp(pe::_2));
     const auto counted = pe::Select(apart, pe::Const(0.0F), in_range(pe::_3, node.input(0).dim(1)));
-    node.set_output(0, popops::map(node.device, pe::Cast(counted, node.input(0).elementType()),
-                                   {softened(node, node.input(0)), softened(node, node.input(2)), column(node.input(1)),
-                                    node.input(3)},
-                                   node.program, node.debug()));
+    node.set_output(0, node.map(pe::Cast(counted, node.input(0).elementType()),
+                                {softened(node, node.input(0)), softened(node, node.input(2)), column(node.input(1)),
+                                 node.input(3)}));
 }
 
 /// Formulas of SigmoidAttrs for the labels that count; the others have 0.
@@ -317,9 +297,7 @@ private:
 
 void lower_sigmoid_cross_entropy(const NodeContext& node) {
     const LabelTerms terms(node, {});
-    const auto sum = [&](const pe::Any& value) {
-        return total(node, popops::map(node.device, value, terms.operands(), node.program, node.debug()));
-    };
+    const auto sum = [&](const pe::Any& value) { return total(node, node.map(value, terms.operands())); };
     node.set_output(0, sum(terms.loss()));
     node.set_output(1, sum(terms.correct()));
 }
@@ -327,8 +305,7 @@ void lower_sigmoid_cross_entropy(const NodeContext& node) {
 void lower_sigmoid_cross_entropy_grad(const NodeContext& node) {
     const LabelTerms terms(node, {node.input(2)});
     const auto gradient = pe::PlaceHolder(terms.last()) * terms.slope();
-    node.set_output(0, popops::map(node.device, pe::Cast(gradient, node.input(0).elementType()), terms.operands(),
-                                   node.program, node.debug()));
+    node.set_output(0, node.map(pe::Cast(gradient, node.input(0).elementType()), terms.operands()));
 }
 
 void lower_top_k_correct(const NodeContext& node) {
@@ -357,8 +334,7 @@ poplar::Tensor partners_at(std::int64_t distance, const poplar::Tensor& samples)
 /// own * x + (1 - own) * partner, in x's type.
 poplar::Tensor mixed_up(const NodeContext& node, const poplar::Tensor& x, const poplar::Tensor& own) {
     const auto sum = pe::_2 * pe::Cast(pe::_1, poplar::FLOAT) + (1.0F - pe::_2) * pe::Cast(pe::_3, poplar::FLOAT);
-    return popops::map(node.device, pe::Cast(sum, x.elementType()), {x, own.expand({1, 1, 1}), partners_at(1, x)},
-                       node.program, node.debug());
+    return node.map(pe::Cast(sum, x.elementType()), {x, own.expand({1, 1, 1}), partners_at(1, x)});
 }
 
 /// The partner's pixels inside the box i32[4], the own ones outside.
@@ -367,9 +343,8 @@ poplar::Tensor cut_and_mixed(const NodeContext& node, const poplar::Tensor& x, c
     const poplar::Tensor rows = numbers_up_to(node, x.dim(1)).reshape({1, x.dim(1), 1, 1});
     const poplar::Tensor columns = numbers_up_to(node, x.dim(2)).reshape({1, 1, x.dim(2), 1});
     const auto in_box = (pe::_3 >= pe::_5) && (pe::_3 < pe::_6) && (pe::_4 >= pe::_7) && (pe::_4 < pe::_8);
-    return popops::map(node.device, pe::Select(pe::_2, pe::_1, in_box),
-                       {x, partners_at(distance, x), rows, columns, box[0], box[1], box[2], box[3]}, node.program,
-                       node.debug());
+    return node.map(pe::Select(pe::_2, pe::_1, in_box),
+                    {x, partners_at(distance, x), rows, columns, box[0], box[1], box[2], box[3]});
 }
 
 void lower_mix_images(const NodeContext& node) {

@@ -8,7 +8,6 @@
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/support.h"
 
@@ -104,21 +103,20 @@ poplar::Tensor Norm::normalised(const poplar::Tensor& x, const Moments& moments,
         operands.push_back(elements(addend));
         formula = formula + as_float(pe::_6);
     }
-    return popops::map(node_.device, pe::Cast(formula, type_), operands, node_.program, node_.debug()).reshape(shape_);
+    return node_.map(pe::Cast(formula, type_), operands).reshape(shape_);
 }
 
 poplar::Tensor Norm::whitened(const poplar::Tensor& x, const Moments& moments) const {
-    return popops::map(node_.device, pe::Cast((as_float(pe::_1) - pe::_2) * pe::_3, type_),
-                       {elements(x), statistic(moments.mean), statistic(moments.inverse_deviation)}, node_.program,
-                       node_.debug())
+    return node_
+        .map(pe::Cast((as_float(pe::_1) - pe::_2) * pe::_3, type_),
+             {elements(x), statistic(moments.mean), statistic(moments.inverse_deviation)})
         .reshape(shape_);
 }
 
 poplar::Tensor Norm::scaled(const poplar::Tensor& whitened, const poplar::Tensor& gamma,
                             const poplar::Tensor& beta) const {
-    return popops::map(node_.device,
-                       pe::Cast(as_float(pe::_1) * as_float(pe::_2) + as_float(pe::_3), whitened.elementType()),
-                       {whitened, gamma, beta}, node_.program, node_.debug());
+    return node_.map(pe::Cast(as_float(pe::_1) * as_float(pe::_2) + as_float(pe::_3), whitened.elementType()),
+                     {whitened, gamma, beta});
 }
 
 poplar::Tensor Norm::input_gradient(const poplar::Tensor& whitened, const poplar::Tensor& dy, const Moments& moments,
@@ -143,19 +141,15 @@ poplar::Tensor Norm::input_gradient(const poplar::Tensor& whitened, const poplar
 
 poplar::Tensor Norm::input_gradient_of_given(const poplar::Tensor& dy, const Moments& moments,
                                              const poplar::Tensor& gamma) const {
-    return popops::map(node_.device, pe::Cast(as_float(pe::_1) * pe::_2 * as_float(pe::_3), type_),
-                       {elements(dy), statistic(moments.inverse_deviation), parameter(gamma)}, node_.program,
-                       node_.debug())
+    return node_
+        .map(pe::Cast(as_float(pe::_1) * pe::_2 * as_float(pe::_3), type_),
+             {elements(dy), statistic(moments.inverse_deviation), parameter(gamma)})
         .reshape(shape_);
 }
 
 Norm::ParameterGradients Norm::parameter_gradients(const poplar::Tensor& whitened, const poplar::Tensor& dy) const {
-    const poplar::Tensor product =
-        popops::map(node_.device, as_float(pe::_1) * as_float(pe::_2), {whitened, dy}, node_.program, node_.debug());
-    const auto sum = [&](const poplar::Tensor& t) {
-        return popops::reduce(node_.device, rows(t), poplar::FLOAT, {0}, popops::Operation::ADD, node_.program,
-                              node_.debug());
-    };
+    const poplar::Tensor product = node_.map(as_float(pe::_1) * as_float(pe::_2), {whitened, dy});
+    const auto sum = [&](const poplar::Tensor& t) { return node_.sum(rows(t), {0}, poplar::FLOAT); };
     return {sum(product), sum(dy)};
 }
 
@@ -270,22 +264,20 @@ namespace pe = popops::expr;
 /// gamma / sqrt(variance + epsilon), f32[O].
 poplar::Tensor scale_of(const NodeContext& node, const poplar::Tensor& gamma, const poplar::Tensor& variance) {
     const auto epsilon = static_cast<float>(node.attrs<graph::FoldNormAttrs>().epsilon);
-    return popops::map(node.device,
-                       pe::Cast(pe::_1, poplar::FLOAT) * pe::Rsqrt(pe::Cast(pe::_2, poplar::FLOAT) + epsilon),
-                       {gamma, variance}, node.program, node.debug());
+    return node.map(pe::Cast(pe::_1, poplar::FLOAT) * pe::Rsqrt(pe::Cast(pe::_2, poplar::FLOAT) + epsilon),
+                    {gamma, variance});
 }
 
 void lower_fold_norm_weight(const NodeContext& node) {
     const poplar::Tensor scale = scale_of(node, node.input(1), node.input(2));
-    node.set_output(0, popops::map(node.device, pe::Cast(pe::Cast(pe::_1, poplar::FLOAT) * pe::_2, node.output_type()),
-                                   {node.input(0), scale}, node.program, node.debug()));
+    node.set_output(
+        0, node.map(pe::Cast(pe::Cast(pe::_1, poplar::FLOAT) * pe::_2, node.output_type()), {node.input(0), scale}));
 }
 
 void lower_fold_norm_bias(const NodeContext& node) {
     const poplar::Tensor scale = scale_of(node, node.input(0), node.input(3));
-    node.set_output(0,
-                    popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT) * pe::_3,
-                                {node.input(1), node.input(2), scale}, node.program, node.debug()));
+    node.set_output(0, node.map(pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT) * pe::_3,
+                                {node.input(1), node.input(2), scale}));
 }
 
 }  // namespace

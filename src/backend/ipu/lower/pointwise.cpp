@@ -43,8 +43,8 @@ void lower_normalise_image(const NodeContext& node) {
         return constant;
     };
     const poplar::Tensor x = node.cast(node.input(0), poplar::FLOAT);
-    const poplar::Tensor y = popops::map(node.device, pe::Add(pe::Mul(pe::_1, pe::_2), pe::_3),
-                                         {x, row(attrs.scale), row(attrs.shift)}, node.program, node.debug());
+    const poplar::Tensor y =
+        node.map(pe::Add(pe::Mul(pe::_1, pe::_2), pe::_3), {x, row(attrs.scale), row(attrs.shift)});
     node.set_output(0, node.cast(y, node.output_type()));
 }
 

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include <popops/ElementWise.hpp>
-#include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/rng.h"
@@ -21,7 +20,7 @@ namespace pe = popops::expr;
 
 /// Sums x over all axes but the last, in float.
 poplar::Tensor channel_sums(const NodeContext& node, const poplar::Tensor& x) {
-    return popops::reduce(node.device, rows(x), poplar::FLOAT, {0}, popops::Operation::ADD, node.program, node.debug());
+    return node.sum(rows(x), {0}, poplar::FLOAT);
 }
 
 // ---- standardise ----
@@ -33,7 +32,7 @@ void lower_standardise(const NodeContext& node) {
     if (attrs.mean) y = y - pe::_2;
     if (attrs.scale) y = y * (attrs.mean ? pe::_3 : pe::_2);
     if (attrs.mean && attrs.scale) operands.push_back(node.input(2));
-    node.set_output(0, popops::map(node.device, pe::Cast(y, node.output_type()), operands, node.program, node.debug()));
+    node.set_output(0, node.map(pe::Cast(y, node.output_type()), operands));
 }
 
 void lower_standardise_grad(const NodeContext& node) {
@@ -44,7 +43,7 @@ void lower_standardise_grad(const NodeContext& node) {
         return;
     }
     const auto map = [&](const pe::Expr& formula, const std::vector<poplar::Tensor>& operands) {
-        return popops::map(node.device, formula, operands, node.program, node.debug());
+        return node.map(formula, operands);
     };
     const poplar::Tensor& scale = node.input(1);
     node.set_output(0, map(pe::Cast(as_float(pe::_1) * pe::_2, node.output_type()), {dy, scale}));
@@ -134,7 +133,7 @@ private:
     static constexpr float kShare = 1.0F / static_cast<float>(kProxySamples);
 
     poplar::Tensor map(const pe::Expr& formula, const std::vector<poplar::Tensor>& operands) const {
-        return popops::map(node_.device, formula, operands, node_.program, node_.debug());
+        return node_.map(formula, operands);
     }
     poplar::Tensor sum(const poplar::Tensor& samples) const { return channel_sums(node_, samples); }
     poplar::Tensor centred(const poplar::Tensor& samples) const {
@@ -159,7 +158,7 @@ void lower_proxy_norm_gradient(const NodeContext& node) {
     const poplar::Tensor& proxy_gamma = samples.row(proxy_row::proxy_gamma);
     const auto map = [&](std::size_t row, const pe::Expr& formula, std::vector<poplar::Tensor> operands) {
         operands.insert(operands.begin(), row_of(arriving, row));
-        return popops::map(node.device, formula, operands, node.program, node.debug());
+        return node.map(formula, operands);
     };
     const pe::Any decayed = pe::_1 + pe::_2 * pe::_3 + pe::_4 * pe::_5 * decay;
     std::vector<poplar::Tensor> stack(kProxyRows);

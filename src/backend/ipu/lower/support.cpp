@@ -57,6 +57,15 @@ poplar::Tensor NodeContext::cast(const poplar::Tensor& tensor, const poplar::Typ
     return tensor.elementType() == type ? tensor : popops::cast(device, tensor, type, program, debug());
 }
 
+poplar::Tensor NodeContext::map(const popops::expr::Expr& formula, const std::vector<poplar::Tensor>& operands) const {
+    return popops::map(device, formula, operands, program, debug());
+}
+
+poplar::Tensor NodeContext::sum(const poplar::Tensor& tensor, const std::vector<std::size_t>& axes,
+                                const poplar::Type& type) const {
+    return popops::reduce(device, tensor, type, axes, popops::Operation::ADD, program, debug());
+}
+
 namespace pe = popops::expr;
 
 poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count) {
@@ -104,12 +113,10 @@ Exponentials exponentials(const NodeContext& node, const poplar::Tensor& x) {
     const poplar::Tensor largest =
         popops::reduce(node.device, x, {last}, popops::Operation::MAX, node.program, node.debug());
     Exponentials result;
-    result.values = popops::map(node.device, pe::Exp(pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT)),
-                                {x, largest.expand({last})}, node.program, node.debug());
-    result.sums =
-        popops::reduce(node.device, result.values, {last}, popops::Operation::ADD, node.program, node.debug());
-    result.log_sums = popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) + pe::Log(pe::_2),
-                                  {largest, result.sums}, node.program, node.debug());
+    result.values = node.map(pe::Exp(pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT)),
+                             {x, largest.expand({last})});
+    result.sums = node.sum(result.values, {last});
+    result.log_sums = node.map(pe::Cast(pe::_1, poplar::FLOAT) + pe::Log(pe::_2), {largest, result.sums});
     return result;
 }
 
@@ -144,8 +151,7 @@ NonLinearityType non_linearity(Activation activation) {
 poplar::Tensor activated(const NodeContext& node, Activation activation, const poplar::Tensor& x) {
     if (activation == Activation::none) return x;
     if (activation == Activation::relu6) {
-        return popops::map(node.device, pe::Clamp(pe::_1, pe::Const(0.0F), pe::Const(6.0F)), {x}, node.program,
-                           node.debug());
+        return node.map(pe::Clamp(pe::_1, pe::Const(0.0F), pe::Const(6.0F)), {x});
     }
     return popnn::nonLinearity(node.device, non_linearity(activation), x, node.program, node.debug());
 }
@@ -155,8 +161,7 @@ poplar::Tensor times_slope(const NodeContext& node, Activation activation, const
     if (activation == Activation::none) return dy;
     if (activation == Activation::relu6) {
         const auto rises = pe::And(pe::Gt(pe::_1, pe::Const(0.0F)), pe::Lt(pe::_1, pe::Const(6.0F)));
-        return popops::map(node.device, pe::Select(pe::_2, pe::Const(0.0F), rises), {at, dy}, node.program,
-                           node.debug());
+        return node.map(pe::Select(pe::_2, pe::Const(0.0F), rises), {at, dy});
     }
     return popnn::nonLinearityInputGradient(node.device, non_linearity(activation), at, dy, node.program, node.debug());
 }
@@ -202,8 +207,8 @@ std::vector<poplar::Tensor> arguments(const NodeContext& node, std::uint64_t sit
 
 poplar::Tensor randomly_scaled(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
                                Draw draw) {
-    return popops::map(node.device, pe::Cast(scaled_formula(keep, kept_formula(keep)), x.elementType()),
-                       arguments(node, site, x, draw), node.program, node.debug());
+    return node.map(pe::Cast(scaled_formula(keep, kept_formula(keep)), x.elementType()),
+                    arguments(node, site, x, draw));
 }
 
 poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x) {
@@ -215,8 +220,7 @@ poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double
 
 poplar::Tensor scaled_where_kept(const NodeContext& node, const poplar::Tensor& kept, double keep,
                                  const poplar::Tensor& x) {
-    return popops::map(node.device, pe::Cast(scaled_formula(keep, pe::_2), x.elementType()), {x, kept}, node.program,
-                       node.debug());
+    return node.map(pe::Cast(scaled_formula(keep, pe::_2), x.elementType()), {x, kept});
 }
 
 poplar::Tensor randomly_scaled_sum(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
@@ -224,8 +228,7 @@ poplar::Tensor randomly_scaled_sum(const NodeContext& node, std::uint64_t site, 
     std::vector<poplar::Tensor> operands = arguments(node, site, x, Draw::per_element);
     operands.push_back(addend);
     const pe::Any scaled = scaled_formula(keep, kept_formula(keep));
-    return popops::map(node.device, pe::Cast(scaled + pe::Cast(pe::_5, poplar::FLOAT), x.elementType()), operands,
-                       node.program, node.debug());
+    return node.map(pe::Cast(scaled + pe::Cast(pe::_5, poplar::FLOAT), x.elementType()), operands);
 }
 
 }  // namespace cnntrain::ipu

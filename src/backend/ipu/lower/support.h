@@ -134,6 +134,14 @@ public:
 
     /// The tensor itself if it has this type.
     poplar::Tensor cast(const poplar::Tensor& tensor, const poplar::Type& type) const;
+    /// The formula of the elements of the operands, which broadcast.
+    poplar::Tensor map(const popops::expr::Expr& formula, const std::vector<poplar::Tensor>& operands) const;
+    /// The sum along the axes.
+    poplar::Tensor sum(const poplar::Tensor& tensor, const std::vector<std::size_t>& axes,
+                       const poplar::Type& type) const;
+    poplar::Tensor sum(const poplar::Tensor& tensor, const std::vector<std::size_t>& axes) const {
+        return sum(tensor, axes, tensor.elementType());
+    }
 };
 
 using LowerFunction = void (*)(const NodeContext&);

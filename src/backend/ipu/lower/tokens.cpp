@@ -99,9 +99,8 @@ poplar::Tensor allocate_embedding(const AllocationContext& context, std::size_t 
 poplar::Tensor numbers_in_batch(const NodeContext& node, const poplar::Tensor& positions, std::size_t rows) {
     const auto samples = static_cast<int>(positions.dim(0));
     const auto per_sample = static_cast<int>(rows);
-    return popops::map(
-        node.device, pe::Select(pe::_1 + pe::_2 * per_sample, pe::Const(samples * per_sample), in_range(pe::_1, rows)),
-        {positions, numbers_up_to(node, positions.dim(0)).transpose()}, node.program, node.debug());
+    return node.map(pe::Select(pe::_1 + pe::_2 * per_sample, pe::Const(samples * per_sample), in_range(pe::_1, rows)),
+                    {positions, numbers_up_to(node, positions.dim(0)).transpose()});
 }
 
 void lower_gather_rows(const NodeContext& node) {
@@ -130,32 +129,28 @@ void lower_token_cross_entropy(const NodeContext& node) {
     const auto is_label = in_range(pe::_1, logits.dim(1));
     const poplar::Tensor own = own_logits(node, logits, labels);
     const poplar::Tensor log_sums = exponentials(node, logits).log_sums;
-    const poplar::Tensor losses = popops::map(
-        node.device, pe::Select(pe::_2 * (pe::_3 - pe::Cast(pe::_4, poplar::FLOAT)), pe::Const(0.0F), is_label),
-        {labels, weights, log_sums, own}, node.program, node.debug());
-    const poplar::Tensor correct =
-        popops::map(node.device, pe::Select(pe::_2, pe::Const(0.0F), is_label && (pe::_3 == pe::Const(0))),
-                    {labels, weights, ranks_of_labels(node, logits, labels, own)}, node.program, node.debug());
+    const poplar::Tensor losses =
+        node.map(pe::Select(pe::_2 * (pe::_3 - pe::Cast(pe::_4, poplar::FLOAT)), pe::Const(0.0F), is_label),
+                 {labels, weights, log_sums, own});
+    const poplar::Tensor correct = node.map(pe::Select(pe::_2, pe::Const(0.0F), is_label && (pe::_3 == pe::Const(0))),
+                                            {labels, weights, ranks_of_labels(node, logits, labels, own)});
     const poplar::Tensor weight = total(node, weights);
-    node.set_output(0, popops::map(node.device, pe::_1 / (pe::_2 + kEpsilon), {total(node, losses), weight},
-                                   node.program, node.debug()));
-    node.set_output(1, popops::map(node.device, pe::Select(pe::Const(0.0F), pe::_1 / pe::_2, pe::_2 == 0.0F),
-                                   {total(node, correct), weight}, node.program, node.debug()));
+    node.set_output(0, node.map(pe::_1 / (pe::_2 + kEpsilon), {total(node, losses), weight}));
+    node.set_output(
+        1, node.map(pe::Select(pe::Const(0.0F), pe::_1 / pe::_2, pe::_2 == 0.0F), {total(node, correct), weight}));
     node.set_output(2, log_sums);
 }
 
 void lower_token_cross_entropy_grad(const NodeContext& node) {
     const poplar::Tensor& logits = node.input(0);
     const auto column = [&](std::size_t i) { return node.input(i).expand({1}); };
-    const poplar::Tensor scale = popops::map(node.device, pe::_1 / (pe::_2 + kEpsilon),
-                                             {node.input(4), total(node, node.input(2))}, node.program, node.debug());
+    const poplar::Tensor scale = node.map(pe::_1 / (pe::_2 + kEpsilon), {node.input(4), total(node, node.input(2))});
     const auto target = pe::Select(pe::Const(1.0F), pe::Const(0.0F), pe::_2 == pe::_6);
     const auto probability = pe::Exp(pe::Cast(pe::_1, poplar::FLOAT) - pe::_4);
     const auto gradient =
         pe::Select(pe::_5 * pe::_3 * (probability - target), pe::Const(0.0F), in_range(pe::_2, logits.dim(1)));
-    node.set_output(0, popops::map(node.device, pe::Cast(gradient, node.output_type()),
-                                   {logits, column(1), column(2), column(3), scale, numbers_up_to(node, logits.dim(1))},
-                                   node.program, node.debug()));
+    node.set_output(0, node.map(pe::Cast(gradient, node.output_type()),
+                                {logits, column(1), column(2), column(3), scale, numbers_up_to(node, logits.dim(1))}));
 }
 
 }  // namespace

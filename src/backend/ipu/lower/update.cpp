@@ -42,7 +42,7 @@ void change(const NodeContext& node, const poplar::Tensor& to, const pe::Expr& v
 }
 
 poplar::Tensor computed(const NodeContext& node, const pe::Expr& value, const Tensors& operands) {
-    return popops::map(node.device, value, operands, node.program, node.debug());
+    return node.map(value, operands);
 }
 
 /// Sum of squares over the given dimensions, in float.
@@ -265,8 +265,7 @@ void lower_gradient_factor(const NodeContext& node) {
         of_its_kind.push_back(squares(node, node.input(i), all_dimensions(node.input(i))).expand({0}));
     }
     if (!of_shards.empty()) sums.push_back(over_replicas(node, poplar::concat(of_shards)));
-    const poplar::Tensor sum = popops::reduce(node.device, poplar::concat(sums), poplar::FLOAT, {0},
-                                              popops::Operation::ADD, node.program, node.debug());
+    const poplar::Tensor sum = node.sum(poplar::concat(sums), {0}, poplar::FLOAT);
     const Any norm = number(attrs.gradient_scale) * pe::Sqrt(pe::_1) / pe::_2;
     Any factor = number(1);
     if (attrs.limit > 0) factor = pe::Select(number(attrs.limit) / norm, number(1), pe::Gt(norm, number(attrs.limit)));
