@@ -81,9 +81,9 @@ void lower_attention(const NodeContext& lower) {
     const auto& outputs = lower.node.outputs;
     const std::vector<Placed> parts = read_parts(lower, packed);
     AttentionStep step = common_step(lower, parts, packed);
-    const Placed y = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
+    const Placed y = lower.values.define(outputs[0]);
     step.y = tokens_of(y);
-    step.statistics = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    step.statistics = lower.values.define(outputs[1]);
     ProductMaker maker(lower);
     const auto lengths = of_lengths<ForwardProducts>(step, [&](const AttentionShape& shape) {
         return ForwardProducts{maker.of_features(shape), maker.of_keys(shape)};
@@ -254,7 +254,7 @@ void lower_attention_grad(const NodeContext& lower) {
     step.common.statistics = lower.values.operand(inputs[behind_mask + 1]);
     std::vector<Placed> results;
     for (const ValueId result : lower.node.outputs)
-        results.push_back(lower.values.define(result, row_major(lower.graph.desc(result))));
+        results.push_back(lower.values.define(result));
     const AttentionShape& row = step.common.shape;
     step.gradients = parts_of(results, row.heads * row.features);
     ProductMaker maker(lower);

@@ -82,7 +82,6 @@ void lower_conv2d(const NodeContext& lower) {
     const ConvProblem last = channels_last(as_it_lies, division.part_of(lower.graph.desc(inputs[0])), y_part);
     ConvProblem open = as_it_lies;
     open.src = any_layout(as_it_lies.src);
-    const std::size_t residual_at = attrs.bias ? 3 : 2;
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
     const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation};
     const Primitive conv = division.plan([&] {
@@ -98,20 +97,8 @@ void lower_conv2d(const NodeContext& lower) {
         {DNNL_ARG_WEIGHTS, lower.weights.prepared(inputs[1], conv.weights, grouped.merged)},
     };
     if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.values.float_vector(inputs[2]));
-    Placed result;
-    if (attrs.residual) {
-        // The primitive adds to what is in its output, so the residual goes there first.
-        const ValueId residual = inputs[residual_at];
-        const Placed addend = lower.values.operand_as(residual, whole_y, kConvReason);
-        if (residual != inputs[0] && lower.values.dies_here(residual, whole_y)) {  // the input is read to the end
-            result = lower.values.define_over(y, whole_y, residual);
-        } else {
-            result = lower.values.define(y, whole_y);
-            lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
-        }
-    } else {
-        result = lower.values.define(y, whole_y);
-    }
+    const Placed result =
+        place_result(lower, whole_y, attrs.residual ? &inputs[attrs.bias ? 3 : 2] : nullptr, kConvReason);
     lower.values.prefer_activation(whole_y);
     arguments.emplace_back(DNNL_ARG_DST, result);
     division.add(lower, conv, arguments, {{DNNL_ARG_SRC, conv.src}, {DNNL_ARG_DST, conv.dst}}, {DNNL_ARG_DST});
@@ -451,7 +438,7 @@ void lower_max_pool_grad(const NodeContext& lower) {
 void lower_global_average_pool(const NodeContext& lower) {
     const ValueId y = lower.node.outputs[0];
     const Placed x = lower.values.operand(lower.node.inputs[0]);
-    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    const Placed result = lower.values.define(y);
     const Blocks shape = blocks_of(x);
     if (const PixelSums summed = lower.values.pixel_sums(lower.node.inputs[0]); summed.sums) {
         const std::int64_t count = shape.n * shape.channels();

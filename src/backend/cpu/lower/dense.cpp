@@ -93,7 +93,7 @@ void add_tile_product(const NodeContext& lower, const TileProduct& product, cons
     std::vector<Placed> reads = {left, right};
     if (bias) reads.push_back(bias);
     lower.steps.add("tiles", reads, {result}, [=](const StepContext&) {
-        const float* const added = bias ? bias.as<float>() : nullptr;
+        const float* const added = bias.as<float>();
         if (unit == TileUnit::multiply_adds) {
             tile_product(product, {left.as<float>()}, right.as<float>(), added, {result.as<float>()}, scratch());
         } else {
@@ -111,7 +111,7 @@ void lower_dense_by_tiles(const NodeContext& lower, const DenseShape& shape, DTy
     const Placed x = lower.values.in_order(inputs[0]);
     const Placed w = lower.weights.prepared(inputs[1], right_operand_desc(stored, type, attrs.transposed));
     const Placed bias = attrs.bias ? lower.values.float_vector(inputs[2]) : Placed{};
-    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    const Placed result = lower.values.define(y);
     add_tile_product(lower, {shape.rows, shape.inputs, shape.outputs}, x, w, bias, result);
 }
 
@@ -122,7 +122,7 @@ void lower_input_grad_by_tiles(const NodeContext& lower, const DenseShape& shape
     const Desc stored = shape.stored(is_transposed, type);
     const Placed dy = lower.values.in_order(inputs[0]);
     const Placed w = lower.weights.prepared(inputs[1], right_operand_desc(stored, type, !is_transposed));
-    const Placed result = lower.values.define(dx, row_major(lower.graph.desc(dx)));
+    const Placed result = lower.values.define(dx);
     add_tile_product(lower, {shape.rows, shape.outputs, shape.inputs}, dy, w, {}, result);
 }
 
@@ -246,7 +246,7 @@ void lower_weight_grad_by_tiles(const NodeContext& lower, const WeightGrad& grad
                                [=](const StepContext&) { product.run(result.as<BFloat16>()); });
     }
     const auto run = [=](const Placed& result, bool adds, const Placed& squares) {
-        product.run({result.as<float>(), adds, squares ? squares.as<float>() : nullptr});
+        product.run({result.as<float>(), adds, squares.as<float>()});
     };
     if (const auto sum = lower.sums.accumulator(dw, result_matrix)) {
         const Placed squares = sum->ends ? lower.sums.place_squares(dw, grad.product.blocks()) : Placed{};
@@ -321,7 +321,7 @@ void lower_bias_grad_with_copy(const NodeContext& lower, const WeightGrad& reade
     const ValueId db = lower.node.outputs[0];
     const Placed dy = lower.values.in_order(reader.right);
     const Placed copy = lower.values.define_copy(reader.right, right_tiles_desc(reader.right_matrix()));
-    const Placed result = lower.values.define(db, row_major(lower.graph.desc(db)));
+    const Placed result = lower.values.define(db);
     const Panels panels = panels_of(copy.desc).value();
     const auto scratch = lower.steps.scratch_floats(panel_sums_scratch_floats(panels));
     lower.steps.add("kernel", {dy}, {result, copy}, [=](const StepContext&) {
@@ -334,7 +334,7 @@ void lower_bias_grad(const NodeContext& lower) {
     const ValueId gradient = lower.node.inputs[0];
     if (const auto reader = reader_of_copy(lower, gradient)) return lower_bias_grad_with_copy(lower, *reader);
     const Placed dy = lower.values.operand(gradient);
-    const Placed result = lower.values.define(db, row_major(lower.graph.desc(db)));
+    const Placed result = lower.values.define(db);
     const Blocks shape = lower.layouts.channel_blocks(gradient, dy);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
     add_typed(lower, dy.dtype, "kernel", {dy}, {result},

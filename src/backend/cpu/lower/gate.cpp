@@ -58,7 +58,7 @@ void lower_scale_channels_grad(const NodeContext& lower) {
     const bool is_left = dy_dies && is_left_to_norm(lower, outputs[0]);  // dx is dy until the norm has read it
     const Placed dx = dy_dies ? lower.values.define_over(outputs[0], x.desc, inputs[2])
                               : lower.values.define_or_reuse(outputs[0], x.desc, inputs[0]);
-    const Placed dgate = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const Placed dgate = lower.values.define(outputs[1]);
     if (is_left) lower.values.define_gated(outputs[0], {dx, gate});
     const Blocks shape = blocks_of(x);
     const auto scratch = lower.steps.scratch_floats(scale_channels_scratch_floats(shape));

@@ -8,8 +8,8 @@ template <typename Compute>
 void add_loss(const NodeContext& lower, const Placed& logits, const std::vector<Placed>& reads, Compute compute) {
     const auto& outputs = lower.node.outputs;
     const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
-    const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
-    const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    const Placed loss = lower.values.define(outputs[0]);
+    const Placed correct = lower.values.define(outputs[1]);
     const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
         lower.steps.add("kernel", reads, {loss, correct},
@@ -45,8 +45,7 @@ struct LossTargets {
     graph::MixedTargetsAttrs attrs;
 
     MixedTargets now() const {
-        return {labels.as<std::int32_t>(), shares ? shares.as<float>() : nullptr, attrs.distances,
-                attrs.label_smoothing};
+        return {labels.as<std::int32_t>(), shares.as<float>(), attrs.distances, attrs.label_smoothing};
     }
     std::vector<Placed> reads(const Placed& logits) const { return present({logits, labels, shares}); }
 };
@@ -117,7 +116,7 @@ void lower_top_k_correct(const NodeContext& lower) {
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
     const Placed logits = lower.values.operand(inputs[0]);
     const Placed labels = lower.values.operand(inputs[1]);
-    const Placed correct = lower.values.define(output, row_major(lower.graph.desc(output)));
+    const Placed correct = lower.values.define(output);
     with_float_type(logits.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {logits, labels}, {correct},
                         [=, samples = shape[0], classes = shape[1], k = attrs.k](const StepContext&) {
@@ -146,8 +145,8 @@ void lower_mix_images(const NodeContext& lower) {
     how.cutmix_distance = attrs.cutmix_distance;
     add_typed(lower, desc.dtype, "kernel", present({x, own, box}), {result}, [=]<typename T>(const StepContext&) {
         MixImages now = how;
-        now.own = own ? own.as<float>() : nullptr;
-        now.box = box ? box.as<std::int32_t>() : nullptr;
+        now.own = own.as<float>();
+        now.box = box.as<std::int32_t>();
         mix_images(now, x.as<T>(), result.as<T>());
     });
 }
@@ -182,7 +181,7 @@ void lower_distillation(const NodeContext& lower) {
     const Placed logits = lower.values.operand(inputs[0]);
     const Placed labels = lower.values.operand(inputs[1]);
     const Placed teacher = lower.values.operand(inputs[2]);
-    const Placed loss = lower.values.define(output, row_major(lower.graph.desc(output)));
+    const Placed loss = lower.values.define(output);
     const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
     const double temperature = lower.node.as<DistillationAttrs>().temperature;
     with_float_type(logits.dtype, [&]<typename T>() {

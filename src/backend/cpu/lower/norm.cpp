@@ -33,11 +33,11 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     args.x = at.x.as<T>();
     args.gamma = at.gamma.as<float>();
     args.beta = at.beta.as<float>();
-    args.residual = at.residual ? at.residual.as<T>() : nullptr;
+    args.residual = at.residual.as<T>();
     args.mean = at.mean.as<float>();
     args.variance = at.variance.as<float>();
     args.y = at.y.as<T>();
-    args.sums = at.sums ? at.sums.as<float>() : nullptr;
+    args.sums = at.sums.as<float>();
     if (at.statistics.values) args.parts = {at.statistics.values.as<float>(), at.statistics.pixels};
     args.epsilon = attrs.epsilon;
     args.activation = attrs.activation;
@@ -79,8 +79,8 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
     const auto& outputs = lower.node.outputs;
     ForwardOperands at = place_forward(lower, 3);
     at.statistics = lower.values.statistics(lower.node.inputs[0]);
-    at.mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    at.variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    at.mean = lower.values.define(outputs[1]);
+    at.variance = lower.values.define(outputs[2]);
     const Blocks shape = blocks_of(at.x);
     if (lower.values.is_averaged(outputs[0])) {
         const std::int64_t parts = norm_sum_parts(shape);
@@ -153,16 +153,16 @@ template <typename T> NormGradient<T> gradient_arguments(const GradientOperands&
     NormGradient<T> args;
     args.x = at.x.as<T>();
     args.dy = at.dy.as<T>();
-    args.dy2 = at.dy2 ? at.dy2.as<T>() : nullptr;
-    args.gate = at.gate ? at.gate.as<T>() : nullptr;
-    args.spread = at.spread ? at.spread.as<T>() : nullptr;
-    args.y = at.y ? at.y.as<T>() : nullptr;
+    args.dy2 = at.dy2.as<T>();
+    args.gate = at.gate.as<T>();
+    args.spread = at.spread.as<T>();
+    args.y = at.y.as<T>();
     args.gamma = at.gamma.as<float>();
     args.beta = at.beta.as<float>();
     args.mean = at.mean.as<float>();
     args.variance = at.variance.as<float>();
     args.dx = at.dx.as<T>();
-    args.dresidual = at.dresidual ? at.dresidual.as<T>() : nullptr;
+    args.dresidual = at.dresidual.as<T>();
     args.dgamma = at.dgamma.as<float>();
     args.dbeta = at.dbeta.as<float>();
     args.epsilon = attrs.epsilon;
@@ -186,8 +186,8 @@ void place_gradient_results(const NodeContext& lower, GradientOperands& at, std:
     };
     if (outputs.size() > 3) at.dresidual = place(outputs[3]);
     at.dx = place(outputs[0]);
-    at.dgamma = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    at.dbeta = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    at.dgamma = lower.values.define(outputs[1]);
+    at.dbeta = lower.values.define(outputs[2]);
 }
 
 void lower_norm_grad(const NodeContext& lower) {
@@ -271,7 +271,7 @@ void lower_fold_norm_bias(const NodeContext& lower) {
     const Placed beta = lower.values.float_vector(inputs[1]);
     const Placed mean = lower.values.float_vector(inputs[2]);
     const Placed variance = lower.values.float_vector(inputs[3]);
-    const Placed result = lower.values.define(bias, row_major(lower.graph.desc(bias)));
+    const Placed result = lower.values.define(bias);
     const std::int64_t channels = lower.graph.desc(bias).elements();
     lower.steps.add("kernel", {gamma, beta, mean, variance}, {result},
                     [gamma, beta, mean, variance, result, channels, attrs](const StepContext&) {
@@ -314,8 +314,8 @@ void lower_layer_norm(const NodeContext& lower) {
     const Placed z = keeps_z ? lower.values.define_or_reuse(outputs[3], desc, inputs[0]) : Placed{};
     const Placed y =
         keeps_z ? lower.values.define(outputs[0], desc) : lower.values.define_or_reuse(outputs[0], desc, inputs[0]);
-    const Placed mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    const Placed variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    const Placed mean = lower.values.define(outputs[1]);
+    const Placed variance = lower.values.define(outputs[2]);
     const RowsShape shape = rows_shape(lower.graph.desc(inputs[0]));
     const ElementDropout base = dropout_of(lower, attrs);
     const auto scratch = lower.steps.scratch_floats(layer_norm_scratch_floats(shape));
@@ -325,11 +325,11 @@ void lower_layer_norm(const NodeContext& lower) {
                   dropout.first_sample = context.first_sample;
                   layer_norm<T>(shape,
                                 {.x = x.as<T>(),
-                                 .residual = residual ? residual.as<T>() : nullptr,
+                                 .residual = residual.as<T>(),
                                  .gamma = gamma.as<float>(),
                                  .beta = beta.as<float>(),
                                  .y = y.as<T>(),
-                                 .z = z ? z.as<T>() : nullptr,
+                                 .z = z.as<T>(),
                                  .mean = mean.as<float>(),
                                  .variance = variance.as<float>(),
                                  .epsilon = epsilon,
@@ -367,8 +367,8 @@ LayerNormGradientOperands place_layer_norm_gradient(const NodeContext& lower, co
     };
     at.dz = place(outputs[0]);
     if (attrs.keep < 1) at.dx = place(outputs[3]);
-    at.dgamma = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    at.dbeta = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
+    at.dgamma = lower.values.define(outputs[1]);
+    at.dbeta = lower.values.define(outputs[2]);
     return at;
 }
 
@@ -386,12 +386,12 @@ void lower_layer_norm_grad(const NodeContext& lower) {
                   layer_norm_grad<T>(shape,
                                      {.z = at.z.as<T>(),
                                       .dy = at.dy.as<T>(),
-                                      .dy2 = at.dy2 ? at.dy2.as<T>() : nullptr,
+                                      .dy2 = at.dy2.as<T>(),
                                       .gamma = at.gamma.as<float>(),
                                       .mean = at.mean.as<float>(),
                                       .variance = at.variance.as<float>(),
                                       .dz = at.dz.as<T>(),
-                                      .dx = at.dx ? at.dx.as<T>() : nullptr,
+                                      .dx = at.dx.as<T>(),
                                       .dgamma = at.dgamma.as<float>(),
                                       .dbeta = at.dbeta.as<float>(),
                                       .epsilon = epsilon,

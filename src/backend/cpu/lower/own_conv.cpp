@@ -122,12 +122,12 @@ void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& 
     lower.steps.add("tiles: " + reason, reads, writes, [=, activation = attrs.activation](const StepContext&) {
         pointwise_conv(shape,
                        {.x = x.as<float>(),
-                        .gate = gate ? gate.as<float>() : nullptr,
+                        .gate = gate.as<float>(),
                         .weights = weights.as<float>(),
-                        .bias = bias ? bias.as<float>() : nullptr,
-                        .residual = residual ? residual.as<float>() : nullptr,
+                        .bias = bias.as<float>(),
+                        .residual = residual.as<float>(),
                         .y = result.as<float>(),
-                        .statistics = statistics ? statistics.as<float>() : nullptr},
+                        .statistics = statistics.as<float>()},
                        activation, scratch());
     });
 }
@@ -184,10 +184,10 @@ void lower_depthwise(const NodeContext& lower) {
                         depthwise_conv(shape,
                                        {.x = x.as<float>(),
                                         .weights = weights.as<float>(),
-                                        .bias = bias ? bias.as<float>() : nullptr,
+                                        .bias = bias.as<float>(),
                                         .y = result.as<float>(),
-                                        .sums = sums ? sums.as<float>() : nullptr,
-                                        .statistics = statistics ? statistics.as<float>() : nullptr},
+                                        .sums = sums.as<float>(),
+                                        .statistics = statistics.as<float>()},
                                        activation);
                     });
 }
@@ -237,6 +237,17 @@ std::optional<PointwiseShape> own_weight_grad_shape(const NodeContext& lower) {
 }
 
 }  // namespace
+
+Placed place_result(const NodeContext& lower, const Desc& desc, const ValueId* residual, const char* reason) {
+    const ValueId y = lower.node.outputs[0];
+    if (residual == nullptr) return lower.values.define(y, desc);
+    const Placed addend = lower.values.operand_as(*residual, desc, reason);
+    const bool is_input = *residual == lower.node.inputs[0];  // the input is read to the end
+    if (!is_input && lower.values.dies_here(*residual, desc)) return lower.values.define_over(y, desc, *residual);
+    const Placed result = lower.values.define(y, desc);
+    lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
+    return result;
+}
 
 bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups && kernel[0] == kernel[1];
@@ -374,9 +385,7 @@ template <typename T> struct ConvOperands {
     Placed x, filter, bias, residual, y;
     Activation activation = Activation::none;
 
-    WinogradEpilogue<T> epilogue() const {
-        return {bias ? bias.as<float>() : nullptr, residual ? residual.as<T>() : nullptr, activation};
-    }
+    WinogradEpilogue<T> epilogue() const { return {bias.as<float>(), residual.as<T>(), activation}; }
 };
 
 template <typename T>

@@ -39,7 +39,7 @@ void lower_constant(const NodeContext& lower) {
 void lower_scale(const NodeContext& lower) {
     const Placed x = lower.values.operand(lower.node.inputs[0]);
     const ValueId y = lower.node.outputs[0];
-    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    const Placed result = lower.values.define(y);
     lower.steps.add("kernel", {x}, {result},
                     [x, result, factor = lower.node.as<graph::ScaleAttrs>().factor](const StepContext&) {
                         *result.as<float>() = static_cast<float>(factor * static_cast<double>(*x.as<float>()));

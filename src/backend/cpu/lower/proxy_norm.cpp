@@ -40,8 +40,7 @@ void lower_standardise(const NodeContext& lower) {
     const Blocks shape = lower.layouts.channel_blocks(inputs[0], x);
     const auto scratch = lower.steps.scratch_floats(standardise_scratch_floats(shape));
     add_typed(lower, x.dtype, "kernel", present({x, mean, scale}), {y}, [=]<typename T>(const StepContext&) {
-        standardise(shape, x.as<T>(), mean ? mean.as<float>() : nullptr, scale ? scale.as<float>() : nullptr, y.as<T>(),
-                    scratch());
+        standardise(shape, x.as<T>(), mean.as<float>(), scale.as<float>(), y.as<T>(), scratch());
     });
 }
 
@@ -49,7 +48,7 @@ void lower_standardise(const NodeContext& lower) {
 void lower_mean_grad(const NodeContext& lower) {
     const Placed dy = lower.values.operand(lower.node.inputs[0]);
     const ValueId result = lower.node.outputs[0];
-    const Placed dmean = lower.values.define(result, row_major(lower.graph.desc(result)));
+    const Placed dmean = lower.values.define(result);
     const Blocks shape = lower.layouts.channel_blocks(lower.node.inputs[0], dy);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
     add_typed(lower, dy.dtype, "kernel", {dy}, {dmean}, [=]<typename T>(const StepContext&) {
@@ -69,7 +68,7 @@ void lower_standardise_grad(const NodeContext& lower) {
     const Placed dx = lower.values.dies_here(inputs[2], y.desc)
                           ? lower.values.define_over(outputs[0], y.desc, inputs[2])
                           : lower.values.define_or_reuse(outputs[0], y.desc, inputs[0]);
-    const auto vector = [&](ValueId value) { return lower.values.define(value, row_major(lower.graph.desc(value))); };
+    const auto vector = [&](ValueId value) { return lower.values.define(value); };
     const Placed dmean = attrs.mean ? vector(outputs[1]) : Placed{};
     const Placed dscale = vector(outputs.back());
     const Blocks shape = lower.layouts.channel_blocks(inputs[0], y);
@@ -81,7 +80,7 @@ void lower_standardise_grad(const NodeContext& lower) {
                                        .dy = dy.as<T>(),
                                        .scale = scale.as<float>(),
                                        .dx = dx.as<T>(),
-                                       .dmean = dmean ? dmean.as<float>() : nullptr,
+                                       .dmean = dmean.as<float>(),
                                        .dscale = dscale.as<float>()},
                                       scratch());
               });
@@ -93,7 +92,7 @@ void lower_proxy_norm_rows(const NodeContext& lower) {
     const std::int64_t channels = channels_of(lower, proxy);
     std::vector<Placed> rows;
     for (const ValueId row : lower.node.outputs)
-        rows.push_back(lower.values.define(row, row_major(lower.graph.desc(row))));
+        rows.push_back(lower.values.define(row));
     add_typed(lower, from.dtype, "kernel", {from}, rows, [=]<typename T>(const StepContext&) {
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const T* row = from.as<T>() + static_cast<std::int64_t>(i) * channels;
@@ -112,7 +111,7 @@ void lower_proxy_norm_rows_grad(const NodeContext& lower) {
     std::vector<Placed> rows;
     for (const ValueId row : lower.node.inputs)
         rows.push_back(lower.values.operand(row));
-    const Placed to = lower.values.define(result, row_major(lower.graph.desc(result)));
+    const Placed to = lower.values.define(result);
     const std::int64_t channels = channels_of(lower, result);
     lower.steps.add("kernel", rows, {to}, [=, numbers = attrs.rows](const StepContext&) {
         std::fill_n(to.as<float>(), graph::kProxyRows * channels, 0.0F);
@@ -128,7 +127,7 @@ void lower_proxy_norm_gradient(const NodeContext& lower) {
     const Placed proxy = lower.values.operand(inputs[0]);
     const Placed gradient = lower.values.operand(inputs[1]);
     const Placed loss_scaling = lower.values.operand(inputs[2]);
-    const Placed to = lower.values.define(result, row_major(lower.graph.desc(result)));
+    const Placed to = lower.values.define(result);
     const std::int64_t channels = channels_of(lower, result);
     with_float_type(proxy.dtype, [&]<typename T>() {
         const std::vector<Placed> reads = {proxy, gradient, loss_scaling};

@@ -92,7 +92,7 @@ void lower_quantise_weight(const NodeContext& lower) {
     const TensorDesc& desc = lower.graph.desc(numbers);
     const std::int64_t outputs = desc.shape.back();
     const Placed result = lower.values.define(numbers, lower.layouts.row_major_desc(numbers));
-    const Placed factors = lower.values.define(scales, row_major(lower.graph.desc(scales)));
+    const Placed factors = lower.values.define(scales);
     add_typed(lower, weight.dtype, "kernel", {weight}, {result, factors},
               [=, rows = desc.elements() / outputs]<typename T>(const StepContext&) {
                   quantise_weight(rows, outputs, weight.as<T>(), result.as<std::int8_t>(), factors.as<float>());
@@ -176,7 +176,7 @@ void lower_quantise_rows(const NodeContext& lower) {
     const RowsInBytes rows{desc.elements() / desc.shape.back(), desc.shape.back()};
     const Placed source = lower.values.in_order(lower.node.inputs[0]);
     const Placed result = lower.values.define(y, row_major(desc));
-    const Placed found = lower.values.define(bits, row_major(lower.graph.desc(bits)));
+    const Placed found = lower.values.define(bits);
     const auto scratch = lower.steps.scratch_floats(omp_get_max_threads() * rows.features);
     add_typed(lower, source.dtype, "kernel", {source}, {result, found}, [=]<typename T>(const StepContext&) {
         quantise_rows(rows, activation, source.as<T>(), result.as<std::uint8_t>(), found.as<float>(), scratch());
@@ -205,9 +205,7 @@ struct QuantisedDense {
                                   });
     }
 
-    Rescaling rescaling() const {
-        return {bits.as<float>(), scales.as<float>(), sums.as<float>(), bias ? bias.as<float>() : nullptr};
-    }
+    Rescaling rescaling() const { return {bits.as<float>(), scales.as<float>(), sums.as<float>(), bias.as<float>()}; }
     /// `operands`, and what rescaling() reads.
     std::vector<Placed> reads(std::vector<Placed> operands) const {
         operands.insert(operands.end(), {bits, scales, sums});
@@ -418,19 +416,7 @@ void lower_quantised_conv2d(const NodeContext& lower) {
                                lower.weights.made(lower.node.name + ":zero", {DType::i32, {1}}, {},
                                                   [zero](const Placed& to) { *to.as<std::int32_t>() = zero; }));
     }
-    Placed result;
-    if (attrs.conv.residual) {
-        // The primitive adds to what is in its output, so the residual goes there first.
-        const Placed addend = lower.values.operand_as(inputs[4], conv.dst, kBytesReason);
-        if (inputs[4] != inputs[0] && lower.values.dies_here(inputs[4], conv.dst)) {
-            result = lower.values.define_over(y, conv.dst, inputs[4]);
-        } else {
-            result = lower.values.define(y, conv.dst);
-            lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
-        }
-    } else {
-        result = lower.values.define(y, conv.dst);
-    }
+    const Placed result = place_result(lower, conv.dst, attrs.conv.residual ? &inputs[4] : nullptr, kBytesReason);
     lower.values.prefer_activation(conv.dst);
     arguments.emplace_back(DNNL_ARG_DST, result);
     lower.steps.add_primitive(conv, arguments, {DNNL_ARG_DST});

@@ -11,17 +11,13 @@ using graph::ValueId;
 
 namespace {
 
-Desc described(const NodeContext& lower, ValueId value) {
-    return row_major(lower.graph.desc(value));
-}
-
 void lower_embedding(const NodeContext& lower) {
     const auto& inputs = lower.node.inputs;
     const ValueId output = lower.node.outputs[0];
     const TensorDesc& table_desc = lower.graph.desc(inputs[1]);
     const Placed ids = lower.values.operand(inputs[0]);
     const Placed table = lower.values.operand(inputs[1]);
-    const Placed y = lower.values.define(output, described(lower, output));
+    const Placed y = lower.values.define(output);
     const TableShape shape{lower.graph.desc(inputs[0]).elements(), table_desc.shape[0], table_desc.shape[1]};
     Placed rows = table;  // as many as there are ids
     rows.desc = row_major({table.dtype, {lower.graph.desc(inputs[0]).elements(), table_desc.shape[1]}});
@@ -72,7 +68,7 @@ void lower_gather_rows(const NodeContext& lower) {
     const ValueId output = lower.node.outputs[0];
     const Placed x = lower.values.in_order(inputs[0]);
     const Placed positions = lower.values.operand(inputs[1]);
-    const Placed y = lower.values.define(output, described(lower, output));
+    const Placed y = lower.values.define(output);
     const GatherShape shape = gather_shape(lower.graph.desc(inputs[0]), lower.graph.desc(inputs[1]));
     Placed rows = x;  // as many as there are positions
     rows.desc = y.desc;
@@ -86,7 +82,7 @@ void lower_gather_rows_grad(const NodeContext& lower) {
     const ValueId output = lower.node.outputs[0];
     const Placed positions = lower.values.operand(inputs[0]);
     const Placed dy = lower.values.in_order(inputs[1]);
-    const Placed dx = lower.values.define(output, described(lower, output));
+    const Placed dx = lower.values.define(output);
     const GatherShape shape = gather_shape(lower.graph.desc(output), lower.graph.desc(inputs[0]));
     add_typed(lower, dy.dtype, "kernel", {positions, dy}, {dx}, [=]<typename T>(const StepContext&) {
         gather_rows_grad(shape, positions.as<std::int32_t>(), dy.as<T>(), dx.as<T>());
@@ -100,9 +96,9 @@ void lower_token_cross_entropy(const NodeContext& lower) {
     const Placed logits = lower.values.in_order(inputs[0]);
     const Placed labels = lower.values.operand(inputs[1]);
     const Placed weights = lower.values.operand(inputs[2]);
-    const Placed loss = lower.values.define(outputs[0], described(lower, outputs[0]));
-    const Placed correct = lower.values.define(outputs[1], described(lower, outputs[1]));
-    const Placed log_sums = lower.values.define(outputs[2], described(lower, outputs[2]));
+    const Placed loss = lower.values.define(outputs[0]);
+    const Placed correct = lower.values.define(outputs[1]);
+    const Placed log_sums = lower.values.define(outputs[2]);
     const auto scratch = lower.steps.scratch_floats(token_loss_scratch_floats(shape[0]));
     with_float_type(logits.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {logits, labels, weights}, {loss, correct, log_sums},

@@ -289,7 +289,7 @@ struct CountedGradient {
 void lower_gradient_factor(const NodeContext& lower) {
     const auto attrs = lower.node.as<graph::GradientFactorAttrs>();
     const ValueId output = lower.node.outputs[0];
-    const Placed result = lower.values.define(output, row_major(lower.graph.desc(output)));
+    const Placed result = lower.values.define(output);
     GradientExchange* const exchange = lower.sums.exchange();
     const Placed loss_scaling = lower.values.operand(lower.node.inputs[0]);
     std::vector<Placed> reads;

@@ -157,6 +157,10 @@ Placed Values::define(ValueId result, const Desc& desc) {
     return placed(result) = memory;
 }
 
+Placed Values::define(ValueId result) {
+    return define(result, row_major(graph().desc(result)));
+}
+
 bool Values::dies_here(ValueId value, const Desc& desc) const {
     const graph::Value& v = graph().value(value);
     if (v.role != Role::intermediate) return false;

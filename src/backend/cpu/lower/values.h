@@ -148,6 +148,8 @@ public:
     // Results ---------------------------------------------------------------------------------------------------------
     /// Memory for a result of the current node.
     Placed define(graph::ValueId result, const Desc& desc);
+    /// Row-major, with the axes of its shape.
+    Placed define(graph::ValueId result);
     /// Gives the result the memory of a value for which dies_here() is true.
     Placed define_over(graph::ValueId result, const Desc& desc, graph::ValueId dying);
     /// True if the current node is the last reader of this intermediate value and may overwrite it with `desc`.

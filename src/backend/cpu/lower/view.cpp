@@ -13,7 +13,7 @@ namespace {
 void define_view(const NodeContext& lower, const Placed& view) {
     const ValueId y = lower.node.outputs[0];
     if (lower.values.may_alias(y)) return lower.values.define_alias(y, view);
-    const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
+    const Placed result = lower.values.define(y);
     lower.steps.add_primitive(lower.onednn.reorder(view.desc, result.desc),
                               {{DNNL_ARG_FROM, view}, {DNNL_ARG_TO, result}}, {DNNL_ARG_TO});
 }

@@ -106,7 +106,10 @@ struct Placed {
     std::size_t offset = 0;  // in bytes, from the beginning of the buffer
 
     explicit operator bool() const { return buffer != nullptr; }
-    template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
+    /// Null for an absent tensor.
+    template <typename T> T* as() const {
+        return buffer == nullptr ? nullptr : reinterpret_cast<T*>(buffer->data + offset);
+    }
     /// Elements in memory, including the padding of blocks.
     std::int64_t stored_elements() const { return static_cast<std::int64_t>(desc.get_size() / size_bytes(dtype)); }
 };
