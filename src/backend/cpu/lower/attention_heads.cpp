@@ -92,8 +92,6 @@ AttentionStep common_step(const NodeContext& lower, const std::vector<Placed>& p
     return step;
 }
 
-namespace {}  // namespace
-
 HeadProduct::HeadProduct(const OneDnn& onednn, const Primitive& primitive, int threads)
     : primitive_(primitive.primitive), stream_(onednn.stream()), scratch_bytes_(primitive.scratchpad.get_size()) {
     for (int thread = 0; thread < threads; ++thread) {

@@ -50,10 +50,9 @@ std::optional<WorkingThreads> working_threads(int all) {
 }
 
 bool has_convolutions(const graph::Graph& graph) {
-    for (const graph::Node& node : graph.nodes()) {
-        if (node.kind == graph::OpKind::conv2d) return true;
-    }
-    return false;
+    return std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
+        return node.kind == graph::OpKind::conv2d || node.kind == graph::OpKind::quantised_conv2d;
+    });
 }
 
 }  // namespace
