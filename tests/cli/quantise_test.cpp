@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <regex>
 #include <string>
 
@@ -112,6 +113,25 @@ TEST_F(Quantise, ErrorsSayWhatDoesNotFit) {
     weights::save(posix_files(), at("damaged.safetensors"), damaged);
     expect_error("validation --no-logs --data-dir " + at("data") + " --restore-path " + at("damaged.safetensors"),
                  ErrorKind::data, {"damaged"});
+}
+
+TEST_F(Quantise, ANetworkThatLosesTooMuchIsRefused) {
+    // Ranges that grey images have cut off the values of all others.
+    std::filesystem::copy(at("data"), at("grey"), std::filesystem::copy_options::recursive);
+    constexpr std::size_t kImageBytes = 1 + 3 * 32 * 32;  // a label, then pixels
+    for (int file = 1; file <= 5; ++file) {
+        const std::string path = at("grey/cifar-10-batches-bin/data_batch_") + std::to_string(file) + ".bin";
+        std::string images = read_text(posix_files(), path);
+        for (std::size_t i = 0; i < images.size(); ++i) {
+            if (i % kImageBytes != 0) images[i] = 120;
+        }
+        write_text(posix_files(), path, images);
+    }
+    const std::string output = at("grey.safetensors");
+    const std::string line = "quantise " + at("run") + " --data-dir " + at("grey") + " --output " + output;
+    expect_error(line, ErrorKind::unsupported, {"points worse", "--most-loss"});
+    EXPECT_FALSE(exists(posix_files(), output));
+    EXPECT_EQ(run(line + " --most-loss 100").exit_code, 0);
 }
 
 class QuantiseTexts : public ::testing::Test {
