@@ -1,6 +1,7 @@
 // Elementwise kernels and the search for non-finite values.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -12,30 +13,56 @@
 #include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
+#ifndef CNNTRAIN_CPU_ELEMENTWISE_ARGUMENTS_
+#define CNNTRAIN_CPU_ELEMENTWISE_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+template <typename T> struct Range {
+    std::int64_t count = 0;
+    const T* a = nullptr;
+    const T* b = nullptr;
+    T* y = nullptr;
+    Activation activation = Activation::none;
+};
+
+template <typename T> struct Addition {
+    std::int64_t count = 0;
+    const T* x = nullptr;
+    float* sum = nullptr;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-template <typename T> void add_range(std::int64_t count, const T* a, const T* b, T* y) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Add(load_ahead(extent, a + i), load_ahead(extent, b + i)), y + i);
+// Arguments are values: through a reference they would be read again after each store of a vector.
+
+template <typename T> void add_range(Range<T> range) {
+    for_vectors(range.count, [&](auto extent, std::int64_t i) {
+        extent.store_to(hn::Add(load_ahead(extent, range.a + i), load_ahead(extent, range.b + i)), range.y + i);
     });
 }
 
-template <typename T> void activate_range(std::int64_t count, Activation activation, const T* x, T* y) {
-    with_activation(activation, [&]<Activation kActivation>() {
-        for_vectors(count, [&](auto extent, std::int64_t i) {
-            extent.store_to(ActivationOf<kActivation>::value(load_ahead(extent, x + i)), y + i);
+template <typename T> void activate_range(Range<T> range) {
+    with_activation(range.activation, [&]<Activation kActivation>() {
+        for_vectors(range.count, [&](auto extent, std::int64_t i) {
+            extent.store_to(ActivationOf<kActivation>::value(load_ahead(extent, range.a + i)), range.y + i);
         });
     });
 }
 
-template <typename T>
-void activation_grad_range(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx) {
-    with_activation(activation, [&]<Activation kActivation>() {
-        for_vectors(count, [&](auto extent, std::int64_t i) {
-            const Floats gradient = load_ahead(extent, dy + i);
-            extent.store_to(ActivationOf<kActivation>::times_slope(load_ahead(extent, at + i), gradient), dx + i);
+/// b: the gradients of the activation's results.
+template <typename T> void activation_grad_range(Range<T> range) {
+    with_activation(range.activation, [&]<Activation kActivation>() {
+        for_vectors(range.count, [&](auto extent, std::int64_t i) {
+            const Floats gradient = load_ahead(extent, range.b + i);
+            extent.store_to(ActivationOf<kActivation>::times_slope(load_ahead(extent, range.a + i), gradient),
+                            range.y + i);
         });
     });
 }
@@ -44,59 +71,34 @@ template <typename From, typename To> void cast_range(std::int64_t count, const 
     for_vectors(count, [&](auto extent, std::int64_t i) { extent.store_to(load_ahead(extent, x + i), y + i); });
 }
 
-template <typename T> void accumulate_range(std::int64_t count, const T* x, float* sum) {
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        extent.store_to(hn::Add(load_ahead(extent, sum + i), load_ahead(extent, x + i)), sum + i);
+template <typename T> void accumulate_range(Addition<T> range) {
+    for_vectors(range.count, [&](auto extent, std::int64_t i) {
+        extent.store_to(hn::Add(load_ahead(extent, range.sum + i), load_ahead(extent, range.x + i)), range.sum + i);
     });
 }
 
 /// True if any of the values is non-finite: all bits of its exponent are ones.
-template <typename T> bool any_non_finite(std::int64_t count, const T* x) {
+template <typename T> bool any_non_finite(const Range<T>& range) {
     const BitsTag du;
     const auto exponent = hn::Set(du, 0x7f800000u);
     Bits most = hn::Zero(du);
-    for_vectors(count, [&](auto extent, std::int64_t i) {
-        most = hn::Max(most, hn::And(hn::BitCast(du, load_ahead(extent, x + i)), exponent));
+    for_vectors(range.count, [&](auto extent, std::int64_t i) {
+        most = hn::Max(most, hn::And(hn::BitCast(du, load_ahead(extent, range.a + i)), exponent));
     });
     return !hn::AllFalse(du, hn::Eq(most, exponent));
 }
 
-void add_f32(std::int64_t count, const float* a, const float* b, float* y) {
-    add_range(count, a, b, y);
-}
-void add_bf16(std::int64_t count, const BFloat16* a, const BFloat16* b, BFloat16* y) {
-    add_range(count, a, b, y);
-}
-void activate_f32(std::int64_t count, Activation activation, const float* x, float* y) {
-    activate_range(count, activation, x, y);
-}
-void activation_grad_f32(std::int64_t count, Activation activation, const float* at, const float* dy, float* dx) {
-    activation_grad_range(count, activation, at, dy, dx);
-}
-void activate_bf16(std::int64_t count, Activation activation, const BFloat16* x, BFloat16* y) {
-    activate_range(count, activation, x, y);
-}
-void activation_grad_bf16(std::int64_t count, Activation activation, const BFloat16* at, const BFloat16* dy,
-                          BFloat16* dx) {
-    activation_grad_range(count, activation, at, dy, dx);
-}
+CNNTRAIN_KERNELS_OF_TYPES(add_range, Range)
+CNNTRAIN_KERNELS_OF_TYPES(activate_range, Range)
+CNNTRAIN_KERNELS_OF_TYPES(activation_grad_range, Range)
+CNNTRAIN_KERNELS_OF_TYPES(accumulate_range, Addition)
+CNNTRAIN_KERNELS_OF_TYPES(any_non_finite, Range)
+
 void to_bf16(std::int64_t count, const float* x, BFloat16* y) {
     cast_range(count, x, y);
 }
 void to_f32(std::int64_t count, const BFloat16* x, float* y) {
     cast_range(count, x, y);
-}
-void accumulate_f32(std::int64_t count, const float* x, float* sum) {
-    accumulate_range(count, x, sum);
-}
-void accumulate_bf16(std::int64_t count, const BFloat16* x, float* sum) {
-    accumulate_range(count, x, sum);
-}
-bool any_non_finite_f32(std::int64_t count, const float* x) {
-    return any_non_finite(count, x);
-}
-bool any_non_finite_bf16(std::int64_t count, const BFloat16* x) {
-    return any_non_finite(count, x);
 }
 
 }  // namespace
@@ -108,27 +110,19 @@ HWY_AFTER_NAMESPACE();
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "backend/cpu/kernels/parallel.h"
 
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(add_f32);
-HWY_EXPORT(add_bf16);
-HWY_EXPORT(activate_f32);
-HWY_EXPORT(activate_bf16);
-HWY_EXPORT(activation_grad_f32);
-HWY_EXPORT(activation_grad_bf16);
+CNNTRAIN_CALL_OF_TYPES(call_add, add_range, Range)
+CNNTRAIN_CALL_OF_TYPES(call_activate, activate_range, Range)
+CNNTRAIN_CALL_OF_TYPES(call_activation_grad, activation_grad_range, Range)
+CNNTRAIN_CALL_OF_TYPES(call_accumulate, accumulate_range, Addition)
+CNNTRAIN_CALL_OF_TYPES(call_any_non_finite, any_non_finite, Range)
 HWY_EXPORT(to_bf16);
 HWY_EXPORT(to_f32);
-HWY_EXPORT(accumulate_f32);
-HWY_EXPORT(accumulate_bf16);
-HWY_EXPORT(any_non_finite_f32);
-HWY_EXPORT(any_non_finite_bf16);
-
-template <typename T> constexpr bool kIsFloat = std::is_same_v<T, float>;
 
 bool finite(float value) {
     return std::isfinite(value);
@@ -141,13 +135,7 @@ template <typename T> std::int64_t search(std::span<const T> values) {
     constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
     std::atomic<std::int64_t> first{kNone};
     parallel_ranges(static_cast<std::int64_t>(values.size()), [&](std::int64_t begin, std::int64_t end) {
-        bool found = false;
-        if constexpr (kIsFloat<T>) {
-            found = HWY_DYNAMIC_DISPATCH(any_non_finite_f32)(end - begin, values.data() + begin);
-        } else {
-            found = HWY_DYNAMIC_DISPATCH(any_non_finite_bf16)(end - begin, values.data() + begin);
-        }
-        if (!found) return;
+        if (!call_any_non_finite(Range<T>{.count = end - begin, .a = values.data() + begin})) return;
         std::int64_t index = begin;
         while (finite(values[static_cast<std::size_t>(index)]))
             ++index;
@@ -162,31 +150,19 @@ template <typename T> std::int64_t search(std::span<const T> values) {
 
 template <typename T> void add(std::int64_t count, const T* a, const T* b, T* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(add_f32)(end - begin, a + begin, b + begin, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(add_bf16)(end - begin, a + begin, b + begin, y + begin);
-        }
+        call_add(Range<T>{end - begin, a + begin, b + begin, y + begin});
     });
 }
 
 template <typename T> void activate(std::int64_t count, Activation activation, const T* x, T* y) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(activate_f32)(end - begin, activation, x + begin, y + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(activate_bf16)(end - begin, activation, x + begin, y + begin);
-        }
+        call_activate(Range<T>{.count = end - begin, .a = x + begin, .y = y + begin, .activation = activation});
     });
 }
 
 template <typename T> void activation_grad(std::int64_t count, Activation activation, const T* at, const T* dy, T* dx) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(activation_grad_f32)(end - begin, activation, at + begin, dy + begin, dx + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(activation_grad_bf16)(end - begin, activation, at + begin, dy + begin, dx + begin);
-        }
+        call_activation_grad(Range<T>{end - begin, at + begin, dy + begin, dx + begin, activation});
     });
 }
 
@@ -204,11 +180,7 @@ void cast(std::int64_t count, const BFloat16* x, float* y) {
 
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum) {
     parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(accumulate_f32)(end - begin, x + begin, sum + begin);
-        } else {
-            HWY_DYNAMIC_DISPATCH(accumulate_bf16)(end - begin, x + begin, sum + begin);
-        }
+        call_accumulate(Addition<T>{end - begin, x + begin, sum + begin});
     });
 }
 

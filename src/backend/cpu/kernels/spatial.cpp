@@ -1,6 +1,7 @@
 // Image normalisation, global average pooling and shortcut padding.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -11,6 +12,51 @@
 
 #include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_SPATIAL_ARGUMENTS_
+#define CNNTRAIN_CPU_SPATIAL_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// The pixels of a block of channels, and one row for all of them.
+template <typename T> struct PixelRows {
+    std::int64_t rows = 0, lanes = 0;
+    const T* x = nullptr;
+    T* y = nullptr;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
+// clang-format off
+/// Types of the pixels and the results of a normalisation.
+#define CNNTRAIN_NORMALISATIONS(define)       \
+    define(u8_u8, std::uint8_t, std::uint8_t) \
+    define(f32_u8, float, std::uint8_t)       \
+    define(bf16_u8, BFloat16, std::uint8_t)   \
+    define(u8_f32, std::uint8_t, float)       \
+    define(u8_bf16, std::uint8_t, BFloat16)   \
+    define(f32_f32, float, float)             \
+    define(f32_bf16, float, BFloat16)         \
+    define(bf16_f32, BFloat16, float)         \
+    define(bf16_bf16, BFloat16, BFloat16)
+// clang-format on
+
+#define CNNTRAIN_NORMALISE(types, In, Out)                                                             \
+    void normalise_##types(std::int64_t count, std::int64_t channels, const In* x, const float* scale, \
+                           const float* shift, Out* y) {                                               \
+        normalise_range(count, channels, x, scale, shift, y);                                          \
+    }
+
+#define CNNTRAIN_CALL_NORMALISE(types, In, Out)                                                     \
+    HWY_EXPORT(normalise_##types);                                                                  \
+    void call_normalise(std::int64_t count, std::int64_t channels, const In* x, const float* scale, \
+                        const float* shift, Out* y) {                                               \
+        HWY_DYNAMIC_DISPATCH(normalise_##types)(count, channels, x, scale, shift, y);               \
+    }
+// NOLINTEND(bugprone-macro-parentheses)
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
@@ -40,7 +86,8 @@ template <typename In, typename Out> void normalise_range(std::int64_t count, st
 }
 
 /// y[lane] = mean over the rows. Processes four vectors at once, to use whole cache lines of each row.
-template <typename T> void mean_rows(std::int64_t rows, std::int64_t lanes, const T* x, T* y) {
+template <typename T> void mean_rows(PixelRows<T> pixels) {
+    const auto [rows, lanes, x, y] = pixels;
     const FloatTag d;
     const auto share = hn::Set(d, 1.0F / static_cast<float>(rows));
     std::int64_t lane = 0;
@@ -61,53 +108,26 @@ template <typename T> void mean_rows(std::int64_t rows, std::int64_t lanes, cons
         store(hn::Mul(s2, share), y + lane + 2 * kWidth);
         store(hn::Mul(s3, share), y + lane + 3 * kWidth);
     }
-    for_vectors(lanes - lane, [&](auto extent, std::int64_t i) {
+    for_vectors(pixels.lanes - lane, [&](auto extent, std::int64_t i) {
         Floats sum = hn::Zero(d);
-        for (std::int64_t row = 0; row < rows; ++row)
-            sum = hn::Add(sum, extent.load_from(x + row * lanes + lane + i));
-        extent.store_to(hn::Mul(sum, share), y + lane + i);
+        for (std::int64_t row = 0; row < pixels.rows; ++row)
+            sum = hn::Add(sum, extent.load_from(pixels.x + row * pixels.lanes + lane + i));
+        extent.store_to(hn::Mul(sum, share), pixels.y + lane + i);
     });
 }
 
-/// x[row, lane] = dy[lane] / rows.
-template <typename T> void spread_rows(std::int64_t rows, std::int64_t lanes, const T* dy, T* dx) {
-    const auto share = hn::Set(FloatTag(), 1.0F / static_cast<float>(rows));
-    for_strips<T>(rows, lanes, 1, [&](auto extent, const Strip& strip) {
-        const auto value = hn::Mul(extent.load_from(dy + strip.lane), share);
-        for_rows(strip, [&](const Place& place) HWY_ATTR { store_in_strip(extent, value, dx, place); });
+/// y[row, lane] = x[lane] / rows.
+template <typename T> void spread_rows(PixelRows<T> pixels) {
+    const auto share = hn::Set(FloatTag(), 1.0F / static_cast<float>(pixels.rows));
+    for_strips<T>(pixels.rows, pixels.lanes, 1, [&](auto extent, const Strip& strip) {
+        const auto value = hn::Mul(extent.load_from(pixels.x + strip.lane), share);
+        for_rows(strip, [&](const Place& place) HWY_ATTR { store_in_strip(extent, value, pixels.y, place); });
     });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
-#define CNNTRAIN_NORMALISE(name, In, Out)                                                                     \
-    void name(std::int64_t count, std::int64_t channels, const In* x, const float* scale, const float* shift, \
-              Out* y) {                                                                                       \
-        normalise_range(count, channels, x, scale, shift, y);                                                 \
-    }
-// NOLINTEND(bugprone-macro-parentheses)
-CNNTRAIN_NORMALISE(normalise_u8_u8, std::uint8_t, std::uint8_t)
-CNNTRAIN_NORMALISE(normalise_f32_u8, float, std::uint8_t)
-CNNTRAIN_NORMALISE(normalise_bf16_u8, BFloat16, std::uint8_t)
-CNNTRAIN_NORMALISE(normalise_u8_f32, std::uint8_t, float)
-CNNTRAIN_NORMALISE(normalise_u8_bf16, std::uint8_t, BFloat16)
-CNNTRAIN_NORMALISE(normalise_f32_f32, float, float)
-CNNTRAIN_NORMALISE(normalise_f32_bf16, float, BFloat16)
-CNNTRAIN_NORMALISE(normalise_bf16_f32, BFloat16, float)
-CNNTRAIN_NORMALISE(normalise_bf16_bf16, BFloat16, BFloat16)
-#undef CNNTRAIN_NORMALISE
-
-void mean_rows_f32(std::int64_t rows, std::int64_t lanes, const float* x, float* y) {
-    mean_rows(rows, lanes, x, y);
-}
-void mean_rows_bf16(std::int64_t rows, std::int64_t lanes, const BFloat16* x, BFloat16* y) {
-    mean_rows(rows, lanes, x, y);
-}
-void spread_rows_f32(std::int64_t rows, std::int64_t lanes, const float* dy, float* dx) {
-    spread_rows(rows, lanes, dy, dx);
-}
-void spread_rows_bf16(std::int64_t rows, std::int64_t lanes, const BFloat16* dy, BFloat16* dx) {
-    spread_rows(rows, lanes, dy, dx);
-}
+CNNTRAIN_NORMALISATIONS(CNNTRAIN_NORMALISE)
+CNNTRAIN_KERNELS_OF_TYPES(mean_rows, PixelRows)
+CNNTRAIN_KERNELS_OF_TYPES(spread_rows, PixelRows)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -115,54 +135,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <type_traits>
-
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(normalise_u8_u8);
-HWY_EXPORT(normalise_f32_u8);
-HWY_EXPORT(normalise_bf16_u8);
-HWY_EXPORT(normalise_u8_f32);
-HWY_EXPORT(normalise_u8_bf16);
-HWY_EXPORT(normalise_f32_f32);
-HWY_EXPORT(normalise_f32_bf16);
-HWY_EXPORT(normalise_bf16_f32);
-HWY_EXPORT(normalise_bf16_bf16);
-HWY_EXPORT(mean_rows_f32);
-HWY_EXPORT(mean_rows_bf16);
-HWY_EXPORT(spread_rows_f32);
-HWY_EXPORT(spread_rows_bf16);
-
-template <typename T> constexpr bool kIsFloat = std::is_same_v<T, float>;
-
-template <typename In, typename Out> void call_normalise(std::int64_t count, std::int64_t channels, const In* x,
-                                                         const float* scale, const float* shift, Out* y) {
-    constexpr bool kFromBytes = std::is_same_v<In, std::uint8_t>;
-    constexpr bool kToBytes = std::is_same_v<Out, std::uint8_t>;
-    if constexpr (kFromBytes && kToBytes) {
-        HWY_DYNAMIC_DISPATCH(normalise_u8_u8)(count, channels, x, scale, shift, y);
-    } else if constexpr (kIsFloat<In> && kToBytes) {
-        HWY_DYNAMIC_DISPATCH(normalise_f32_u8)(count, channels, x, scale, shift, y);
-    } else if constexpr (kToBytes) {
-        HWY_DYNAMIC_DISPATCH(normalise_bf16_u8)(count, channels, x, scale, shift, y);
-    } else if constexpr (kFromBytes && kIsFloat<Out>) {
-        HWY_DYNAMIC_DISPATCH(normalise_u8_f32)(count, channels, x, scale, shift, y);
-    } else if constexpr (kFromBytes) {
-        HWY_DYNAMIC_DISPATCH(normalise_u8_bf16)(count, channels, x, scale, shift, y);
-    } else if constexpr (kIsFloat<In> && kIsFloat<Out>) {
-        HWY_DYNAMIC_DISPATCH(normalise_f32_f32)(count, channels, x, scale, shift, y);
-    } else if constexpr (kIsFloat<In>) {
-        HWY_DYNAMIC_DISPATCH(normalise_f32_bf16)(count, channels, x, scale, shift, y);
-    } else if constexpr (kIsFloat<Out>) {
-        HWY_DYNAMIC_DISPATCH(normalise_bf16_f32)(count, channels, x, scale, shift, y);
-    } else {
-        HWY_DYNAMIC_DISPATCH(normalise_bf16_bf16)(count, channels, x, scale, shift, y);
-    }
-}
+CNNTRAIN_NORMALISATIONS(CNNTRAIN_CALL_NORMALISE)
+CNNTRAIN_CALL_OF_TYPES(call_mean_rows, mean_rows, PixelRows)
+CNNTRAIN_CALL_OF_TYPES(call_spread_rows, spread_rows, PixelRows)
 
 constexpr std::int64_t kPixelsPerTask = 8192;
 
@@ -204,23 +185,15 @@ template <typename In, typename Out> void normalise_image(std::int64_t pixels, s
 
 template <typename T> void global_average_pool(const Blocks& shape, const T* x, T* y) {
     parallel_tasks(shape.n * shape.blocks, [&](std::int64_t slab) {
-        const T* from = x + slab * shape.pixels * shape.lanes;
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(mean_rows_f32)(shape.pixels, shape.lanes, from, y + slab * shape.lanes);
-        } else {
-            HWY_DYNAMIC_DISPATCH(mean_rows_bf16)(shape.pixels, shape.lanes, from, y + slab * shape.lanes);
-        }
+        call_mean_rows(
+            PixelRows<T>{shape.pixels, shape.lanes, x + slab * shape.pixels * shape.lanes, y + slab * shape.lanes});
     });
 }
 
 template <typename T> void global_average_pool_grad(const Blocks& shape, const T* dy, T* dx) {
     parallel_tasks(shape.n * shape.blocks, [&](std::int64_t slab) {
-        T* to = dx + slab * shape.pixels * shape.lanes;
-        if constexpr (kIsFloat<T>) {
-            HWY_DYNAMIC_DISPATCH(spread_rows_f32)(shape.pixels, shape.lanes, dy + slab * shape.lanes, to);
-        } else {
-            HWY_DYNAMIC_DISPATCH(spread_rows_bf16)(shape.pixels, shape.lanes, dy + slab * shape.lanes, to);
-        }
+        call_spread_rows(
+            PixelRows<T>{shape.pixels, shape.lanes, dy + slab * shape.lanes, dx + slab * shape.pixels * shape.lanes});
     });
 }
 
@@ -270,18 +243,10 @@ void shortcut_pad_grad(const Picture& dx_picture, const Picture& dy_picture, std
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
-#define CNNTRAIN_INSTANTIATE(In, Out) \
-    template void normalise_image(std::int64_t, std::int64_t, const In*, const float*, const float*, Out*)
+#define CNNTRAIN_INSTANTIATE(types, In, Out) \
+    template void normalise_image(std::int64_t, std::int64_t, const In*, const float*, const float*, Out*);
 // NOLINTEND(bugprone-macro-parentheses)
-CNNTRAIN_INSTANTIATE(std::uint8_t, std::uint8_t);
-CNNTRAIN_INSTANTIATE(float, std::uint8_t);
-CNNTRAIN_INSTANTIATE(BFloat16, std::uint8_t);
-CNNTRAIN_INSTANTIATE(std::uint8_t, float);
-CNNTRAIN_INSTANTIATE(std::uint8_t, BFloat16);
-CNNTRAIN_INSTANTIATE(float, float);
-CNNTRAIN_INSTANTIATE(float, BFloat16);
-CNNTRAIN_INSTANTIATE(BFloat16, float);
-CNNTRAIN_INSTANTIATE(BFloat16, BFloat16);
+CNNTRAIN_NORMALISATIONS(CNNTRAIN_INSTANTIATE)
 #undef CNNTRAIN_INSTANTIATE
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses
