@@ -298,7 +298,7 @@ HostTensor with_axes(const HostTensor& tensor, const std::vector<std::size_t>& o
     const std::byte* source = tensor.bytes().data();
     std::byte* target = result.bytes().data();
     std::vector<std::int64_t> index(shape.size(), 0);
-    for (std::int64_t i = 0; i < result.elements(); ++i) {
+    for (std::int64_t i = 0, count = result.elements(); i < count; ++i) {
         std::size_t place = 0;
         for (std::size_t axis = 0; axis < order.size(); ++axis)
             place += static_cast<std::size_t>(index[axis]) * steps[order[axis]];

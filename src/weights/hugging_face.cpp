@@ -23,19 +23,6 @@ void check_matrix(const HostTensor& tensor) {
     CNNTRAIN_CHECK(tensor.shape().size() == 2, "not a matrix: " + to_string(tensor.desc()));
 }
 
-template <typename Element> void transpose(const HostTensor& from, HostTensor& to) {
-    const std::int64_t rows = from.shape()[0];
-    const std::int64_t columns = from.shape()[1];
-    const std::byte* const in = from.bytes().data();
-    std::byte* const out = to.bytes().data();
-    for (std::int64_t row = 0; row < rows; ++row) {
-        for (std::int64_t column = 0; column < columns; ++column) {
-            std::memcpy(out + static_cast<std::size_t>(column * rows + row) * sizeof(Element),
-                        in + static_cast<std::size_t>(row * columns + column) * sizeof(Element), sizeof(Element));
-        }
-    }
-}
-
 /// Copies `row_bytes` bytes of each row, from byte `from_begin` of it to byte `to_begin`.
 void copy_rows(const HostTensor& from, std::size_t from_begin, HostTensor& to, std::size_t to_begin,
                std::size_t row_bytes) {
@@ -50,21 +37,7 @@ void copy_rows(const HostTensor& from, std::size_t from_begin, HostTensor& to, s
 
 HostTensor transposed(const HostTensor& matrix) {
     check_matrix(matrix);
-    HostTensor result({matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]}});
-    switch (size_bytes(matrix.dtype())) {
-        case sizeof(std::uint16_t):
-            transpose<std::uint16_t>(matrix, result);
-            break;
-        case sizeof(std::uint32_t):
-            transpose<std::uint32_t>(matrix, result);
-            break;
-        case sizeof(std::uint64_t):
-            transpose<std::uint64_t>(matrix, result);
-            break;
-        default:
-            CNNTRAIN_CHECK(false, "a matrix of 8-bit numbers");
-    }
-    return result;
+    return with_axes(matrix, {1, 0});
 }
 
 /// Columns [begin, begin + count).
