@@ -6,28 +6,13 @@
 #include <numeric>
 #include <optional>
 
+#include "cnntrain/base/text.h"
+
 namespace cnntrain {
 
 int exit_code(ErrorKind kind) {
-    switch (kind) {
-        case ErrorKind::not_found:
-            return 1;
-        case ErrorKind::usage:
-            return 2;
-        case ErrorKind::data:
-            return 3;
-        case ErrorKind::unsupported:
-            return 4;
-        case ErrorKind::storage:
-            return 5;
-        case ErrorKind::diverged:
-            return 6;
-        case ErrorKind::peers:
-            return 7;
-        case ErrorKind::internal:
-            break;
-    }
-    return 70;
+    constexpr int kCodes[] = {1, 2, 3, 4, 5, 6, 7, 70};
+    return entry_of(kCodes, kind);
 }
 
 Error Error::within(std::string_view context) const {
