@@ -41,6 +41,24 @@ constexpr OpcodeName kRefused[] = {
     {'l', "LIST"},
 };
 
+/// Opcodes that a length and a text follow.
+struct TextOpcode {
+    std::uint8_t code;
+    PickleKind kind;
+    std::size_t length_bytes;
+};
+constexpr TextOpcode kTextOpcodes[] = {
+    {'X', PickleKind::text, 4},    // BINUNICODE
+    {0x8c, PickleKind::text, 1},   // SHORT_BINUNICODE
+    {0x8d, PickleKind::text, 8},   // BINUNICODE8
+    {'T', PickleKind::text, 4},    // BINSTRING
+    {'U', PickleKind::text, 1},    // SHORT_BINSTRING
+    {'B', PickleKind::bytes, 4},   // BINBYTES
+    {'C', PickleKind::bytes, 1},   // SHORT_BINBYTES
+    {0x8e, PickleKind::bytes, 8},  // BINBYTES8
+    {0x96, PickleKind::bytes, 8},  // BYTEARRAY8
+};
+
 }  // namespace
 
 /// The machine that a pickle is a program for: a stack of values, marks in it, and a memo.
@@ -162,35 +180,10 @@ private:
     }
 
     bool read_text(std::uint8_t code) {
-        switch (code) {
-            case 'X':  // BINUNICODE
-                push(PickleKind::text, 0, in_.text(in_.u32()));
-                return true;
-            case 0x8c:  // SHORT_BINUNICODE
-                push(PickleKind::text, 0, in_.text(in_.u8()));
-                return true;
-            case 0x8d:  // BINUNICODE8
-                push(PickleKind::text, 0, in_.text(in_.u64()));
-                return true;
-            case 'T':  // BINSTRING
-                push(PickleKind::text, 0, in_.text(in_.u32()));
-                return true;
-            case 'U':  // SHORT_BINSTRING
-                push(PickleKind::text, 0, in_.text(in_.u8()));
-                return true;
-            case 'B':  // BINBYTES
-                push(PickleKind::bytes, 0, in_.text(in_.u32()));
-                return true;
-            case 'C':  // SHORT_BINBYTES
-                push(PickleKind::bytes, 0, in_.text(in_.u8()));
-                return true;
-            case 0x8e:  // BINBYTES8
-            case 0x96:  // BYTEARRAY8
-                push(PickleKind::bytes, 0, in_.text(in_.u64()));
-                return true;
-            default:
-                return false;
-        }
+        const auto* row = std::ranges::find(kTextOpcodes, code, &TextOpcode::code);
+        if (row == std::end(kTextOpcodes)) return false;
+        push(row->kind, 0, in_.text(in_.number(row->length_bytes)));
+        return true;
     }
 
     bool read_container(std::uint8_t code) {
