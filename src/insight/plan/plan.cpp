@@ -98,6 +98,15 @@ std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_ba
     return text;
 }
 
+std::string topic(const std::string& name, const std::string& text) {
+    constexpr std::size_t kColumn = 15;
+    return padded(name.empty() ? "" : name + ":", kColumn, 0) + text + "\n";
+}
+
+std::string percent(double share) {
+    return formatted("%.1f %%", 100 * share);
+}
+
 namespace {
 
 schedule::StageTimes mean_stage(const Prediction& plan) {
@@ -129,8 +138,6 @@ std::string lanes_text(const Prediction& plan) {
     return text;
 }
 
-}  // namespace
-
 std::string model_text(const run::TaskDescription& task, const PlannedNetwork& network, const PlannedLine& line) {
     FunctionFacts sum;
     for (const FunctionFacts& function : network.facts) {
@@ -141,155 +148,166 @@ std::string model_text(const run::TaskDescription& task, const PlannedNetwork& n
            std::to_string(line.micro_batch) + " with " + formatted("%.4g", sum.forward_gflop) + " GFLOP forward";
 }
 
-std::string PlanReport::described(const Prediction& plan, std::int64_t micro_batches,
-                                  std::optional<std::uint64_t> limit_bytes, std::size_t width) const {
-    std::string text =
-        topic("Stages", std::to_string(plan.pipeline.stages) + ", " + std::string(spelling(line_.schedule)) + ", " +
-                            counted(micro_batches, "micro-batch", "es") + " per weight update, passes with " +
-                            counted(plan.share.threads, "thread"));
-    text += objections(plan, micro_batches, limit_bytes);
-    text += "\n" + stage_table(plan) + "\n";
-    text += topic("Memory", memory_terms());
-    text +=
-        topic("Bubble", percent(schedule::bubble(plan.pipeline, micro_batches, mean_stage(plan))) +
-                            " if all stages took the same and waited for each other after every tick: " + formula());
-    const double barrier_ms = barrier_time_ms(plan.pipeline, micro_batches, plan.times());
-    text += topic("Balance", balance(plan) + "; with a device for each stage and a barrier after every tick " +
-                                 formatted("%.4g ms", barrier_ms) + " per weight update");
-    text += speed(plan, micro_batches);
-    return text + "\n" + chart_text(plan.pipeline, micro_batches, width);
-}
+class PlanReport {
+public:
+    /// `unit`: samples in the plural. `without_copies`: why copies of weights are not counted; empty: they are.
+    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line, std::string unit,
+               std::string without_copies)
+        : names_(names),
+          network_(network),
+          line_(line),
+          unit_(std::move(unit)),
+          without_copies_(std::move(without_copies)) {}
 
-std::string PlanReport::objections(const Prediction& plan, std::int64_t micro_batches,
-                                   std::optional<std::uint64_t> limit_bytes) const {
-    std::string text;
-    if (line_.pipelined) {
-        try {
-            schedule::check_micro_batches(plan.pipeline, line_.accumulation);
-        } catch (const Error& error) {
-            text += topic("Not legal", error.what());
+    /// Stages, memory, bubble, balance, speed and chart. Lists the stages that need more than `limit_bytes`.
+    std::string described(const Prediction& plan, std::int64_t micro_batches, std::optional<std::uint64_t> limit_bytes,
+                          std::size_t width) const {
+        std::string text =
+            topic("Stages", std::to_string(plan.pipeline.stages) + ", " + std::string(spelling(line_.schedule)) + ", " +
+                                counted(micro_batches, "micro-batch", "es") + " per weight update, passes with " +
+                                counted(plan.share.threads, "thread"));
+        text += objections(plan, micro_batches, limit_bytes);
+        text += "\n" + stage_table(plan) + "\n";
+        text += topic("Memory", memory_terms());
+        text += topic("Bubble",
+                      percent(schedule::bubble(plan.pipeline, micro_batches, mean_stage(plan))) +
+                          " if all stages took the same and waited for each other after every tick: " + formula());
+        const double barrier_ms = barrier_time_ms(plan.pipeline, micro_batches, plan.times());
+        text += topic("Balance", balance(plan) + "; with a device for each stage and a barrier after every tick " +
+                                     formatted("%.4g ms", barrier_ms) + " per weight update");
+        text += speed(plan, micro_batches);
+        return text + "\n" + chart_text(plan.pipeline, micro_batches, width);
+    }
+
+    /// The proposed splits as options. `of_line`: the command line's own plan; null if it has no pipeline.
+    std::string proposed(const Prediction& better, const Prediction* of_line) const {
+        if (of_line != nullptr && of_line->splits == better.splits) return topic("Best splits", "those of the line");
+        std::uint64_t most = 0;
+        for (const StageCost& stage : better.stages)
+            most = std::max(most, stage.memory_bytes());
+        std::string than_line;
+        if (of_line != nullptr) than_line = ", with the line's splits " + formatted("%.2f", imbalance(of_line->stages));
+        std::string text =
+            topic("Best splits", arguments_for(better)) +
+            topic("", balance(better) + than_line + "; the stage that needs most memory needs " + size_text(most));
+        std::string figure = rate(better.ms(), line_.legal_micro_batches(better.pipeline)) + " with " +
+                             counted(better.share.lanes, "lane") + " of " + counted(better.share.threads, "thread");
+        if (of_line != nullptr) figure += ", with the line's splits " + rate(of_line->ms(), line_.micro_batches());
+        return text + topic("", figure);
+    }
+
+private:
+    std::string objections(const Prediction& plan, std::int64_t micro_batches,
+                           std::optional<std::uint64_t> limit_bytes) const {
+        std::string text;
+        if (line_.pipelined) {
+            try {
+                schedule::check_micro_batches(plan.pipeline, line_.accumulation);
+            } catch (const Error& error) {
+                text += topic("Not legal", error.what());
+            }
+        } else if (micro_batches != line_.micro_batches()) {
+            text += topic("Note", "the schedule needs a multiple of " +
+                                      std::to_string(line_.micro_batch_unit(plan.pipeline)) +
+                                      " micro-batches, the line has " + std::to_string(line_.accumulation));
         }
-    } else if (micro_batches != line_.micro_batches()) {
-        text +=
-            topic("Note", "the schedule needs a multiple of " + std::to_string(line_.micro_batch_unit(plan.pipeline)) +
-                              " micro-batches, the line has " + std::to_string(line_.accumulation));
+        for (std::size_t i = 0; limit_bytes && i < plan.stages.size(); ++i) {
+            const std::uint64_t needed = plan.stages[i].memory_bytes();
+            if (needed <= *limit_bytes) continue;
+            text += topic("Too large", "stage " + std::to_string(i) + " needs " + size_text(needed) +
+                                           ", the limit is " + size_text(*limit_bytes));
+        }
+        return text;
     }
-    for (std::size_t i = 0; limit_bytes && i < plan.stages.size(); ++i) {
-        const std::uint64_t needed = plan.stages[i].memory_bytes();
-        if (needed <= *limit_bytes) continue;
-        text += topic("Too large", "stage " + std::to_string(i) + " needs " + size_text(needed) + ", the limit is " +
-                                       size_text(*limit_bytes));
+
+    std::string stage_table(const Prediction& plan) const {
+        double whole_ms = 0;
+        for (const StageCost& stage : plan.stages)
+            whole_ms += stage.times.total();
+        TextRows rows = {{"stage", "first function", "functions", "parameters", "GFLOP", "forward ms", "backward ms",
+                          "share", "weights", "copies", "gradients", "kept", "sent on", "memory"}};
+        for (std::size_t i = 0; i < plan.stages.size(); ++i)
+            rows.push_back(stage_row(i, plan.stages[i], whole_ms));
+        return in_columns(rows, 2);
     }
-    return text;
-}
 
-std::string PlanReport::stage_table(const Prediction& plan) const {
-    double whole_ms = 0;
-    for (const StageCost& stage : plan.stages)
-        whole_ms += stage.times.total();
-    TextRows rows = {{"stage", "first function", "functions", "parameters", "GFLOP", "forward ms", "backward ms",
-                      "share", "weights", "copies", "gradients", "kept", "sent on", "memory"}};
-    for (std::size_t i = 0; i < plan.stages.size(); ++i)
-        rows.push_back(stage_row(i, plan.stages[i], whole_ms));
-    return in_columns(rows, 2);
-}
-
-std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCost& stage, double whole_ms) const {
-    FunctionFacts sum;
-    for (std::size_t i = stage.first; i < stage.end; ++i) {
-        sum.parameters += network_.facts[i].parameters;
-        sum.forward_gflop += network_.facts[i].forward_gflop;
-        sum.variable_bytes += network_.facts[i].variable_bytes;
-        sum.gradient_bytes += network_.facts[i].gradient_bytes;
-        sum.copy_bytes += network_.facts[i].copy_bytes;
+    std::vector<std::string> stage_row(std::size_t number, const StageCost& stage, double whole_ms) const {
+        FunctionFacts sum;
+        for (std::size_t i = stage.first; i < stage.end; ++i) {
+            sum.parameters += network_.facts[i].parameters;
+            sum.forward_gflop += network_.facts[i].forward_gflop;
+            sum.variable_bytes += network_.facts[i].variable_bytes;
+            sum.gradient_bytes += network_.facts[i].gradient_bytes;
+            sum.copy_bytes += network_.facts[i].copy_bytes;
+        }
+        return {std::to_string(number),
+                stage.first < stage.end ? names_.names()[stage.first] : "(" + unit_ + " only)",
+                std::to_string(stage.end - stage.first),
+                std::to_string(sum.parameters),
+                formatted("%.3g", sum.forward_gflop),
+                formatted("%.2f", stage.times.forward_ms),
+                formatted("%.2f", stage.times.backward_ms),
+                percent(whole_ms > 0 ? stage.times.total() / whole_ms : 0),
+                size_text(sum.variable_bytes),
+                size_text(sum.copy_bytes),
+                size_text(sum.gradient_bytes),
+                size_text(stage.stash_bytes) + " x " + std::to_string(stage.stash_depth),
+                size_text(stage.handed_on_bytes),
+                size_text(stage.memory_bytes())};
     }
-    return {std::to_string(number),
-            stage.first < stage.end ? names_.names()[stage.first] : "(" + unit_ + " only)",
-            std::to_string(stage.end - stage.first),
-            std::to_string(sum.parameters),
-            formatted("%.3g", sum.forward_gflop),
-            formatted("%.2f", stage.times.forward_ms),
-            formatted("%.2f", stage.times.backward_ms),
-            percent(whole_ms > 0 ? stage.times.total() / whole_ms : 0),
-            size_text(sum.variable_bytes),
-            size_text(sum.copy_bytes),
-            size_text(sum.gradient_bytes),
-            size_text(stage.stash_bytes) + " x " + std::to_string(stage.stash_depth),
-            size_text(stage.handed_on_bytes),
-            size_text(stage.memory_bytes())};
-}
 
-std::string PlanReport::memory_terms() const {
-    const bool again = network_.kept == Kept::inputs;
-    std::string text =
-        "weights with optimiser slots and moving averages, their copies in the layouts of operations, sums of "
-        "gradients, and for each micro-batch in flight ";
-    text += again ? "stage inputs, from which results are recomputed (the last stage keeps its results)"
-                  : "results that are kept for the backward pass and results that are sent to other stages";
-    text += "; temporary memory is not included";
-    if (!without_copies_.empty()) text += "; copies of weights are not known: " + without_copies_;
-    return text;
-}
+    std::string memory_terms() const {
+        const bool again = network_.kept == Kept::inputs;
+        std::string text =
+            "weights with optimiser slots and moving averages, their copies in the layouts of operations, sums of "
+            "gradients, and for each micro-batch in flight ";
+        text += again ? "stage inputs, from which results are recomputed (the last stage keeps its results)"
+                      : "results that are kept for the backward pass and results that are sent to other stages";
+        text += "; temporary memory is not included";
+        if (!without_copies_.empty()) text += "; copies of weights are not known: " + without_copies_;
+        return text;
+    }
 
-std::string PlanReport::formula() const {
-    constexpr const char* kFormulas[] = {"(K-1)/(N+K-1)", "1 - N(f+b)/(K(f+b) + (2N-2) max(f,b))", "(K-1)/K"};
-    return entry_of(kFormulas, line_.schedule);
-}
+    std::string formula() const {
+        constexpr const char* kFormulas[] = {"(K-1)/(N+K-1)", "1 - N(f+b)/(K(f+b) + (2N-2) max(f,b))", "(K-1)/K"};
+        return entry_of(kFormulas, line_.schedule);
+    }
 
-std::string PlanReport::rate(double ms, std::int64_t micro_batches) const {
-    const double samples = static_cast<double>(line_.micro_batch) * static_cast<double>(micro_batches);
-    return formatted("%.5g ms per weight update, %.4g ", ms, ms > 0 ? 1e3 * samples / ms : 0) + unit_ + "/s";
-}
+    std::string rate(double ms, std::int64_t micro_batches) const {
+        const double samples = static_cast<double>(line_.micro_batch) * static_cast<double>(micro_batches);
+        return formatted("%.5g ms per weight update, %.4g ", ms, ms > 0 ? 1e3 * samples / ms : 0) + unit_ + "/s";
+    }
 
-std::string PlanReport::speed(const Prediction& plan, std::int64_t micro_batches) const {
-    std::string text =
-        topic("One lane", rate(plan.one_lane_ms, micro_batches) + " with " + counted(network_.threads, "thread"));
-    if (plan.share.lanes == 1) return text;
-    const std::string slower = plan.lanes_ms > plan.one_lane_ms ? "; --lanes 1 is faster" : "";
-    return text + topic(counted(plan.share.lanes, "lane"), rate(plan.lanes_ms, micro_batches) + " with " +
-                                                               counted(plan.share.threads, "thread") +
-                                                               " each: " + lanes_text(plan) + slower);
-}
+    std::string speed(const Prediction& plan, std::int64_t micro_batches) const {
+        std::string text =
+            topic("One lane", rate(plan.one_lane_ms, micro_batches) + " with " + counted(network_.threads, "thread"));
+        if (plan.share.lanes == 1) return text;
+        const std::string slower = plan.lanes_ms > plan.one_lane_ms ? "; --lanes 1 is faster" : "";
+        return text + topic(counted(plan.share.lanes, "lane"), rate(plan.lanes_ms, micro_batches) + " with " +
+                                                                   counted(plan.share.threads, "thread") +
+                                                                   " each: " + lanes_text(plan) + slower);
+    }
 
-std::string PlanReport::proposed(const Prediction& better, const Prediction* of_line) const {
-    if (of_line != nullptr && of_line->splits == better.splits) return topic("Best splits", "those of the line");
-    std::uint64_t most = 0;
-    for (const StageCost& stage : better.stages)
-        most = std::max(most, stage.memory_bytes());
-    std::string than_line;
-    if (of_line != nullptr) than_line = ", with the line's splits " + formatted("%.2f", imbalance(of_line->stages));
-    std::string text =
-        topic("Best splits", arguments_for(better)) +
-        topic("", balance(better) + than_line + "; the stage that needs most memory needs " + size_text(most));
-    std::string figure = rate(better.ms(), line_.legal_micro_batches(better.pipeline)) + " with " +
-                         counted(better.share.lanes, "lane") + " of " + counted(better.share.threads, "thread");
-    if (of_line != nullptr) figure += ", with the line's splits " + rate(of_line->ms(), line_.micro_batches());
-    return text + topic("", figure);
-}
+    /// The options for this plan, as far as they differ from the command line.
+    std::string arguments_for(const Prediction& plan) const {
+        std::vector<std::string> splits;
+        for (const std::size_t split : plan.splits)
+            splits.push_back(names_.names()[split]);
+        std::string text = line_.written_stages(splits);
+        if (line_.shards > 1 && line_.shards != plan.pipeline.stages)
+            text += " --shards " + std::to_string(plan.pipeline.stages);
+        const std::int64_t accumulation = line_.legal_accumulation(plan.pipeline);
+        if (accumulation != line_.accumulation)
+            text += " --gradient-accumulation-count " + std::to_string(accumulation);
+        return text;
+    }
 
-/// The options for this plan, as far as they differ from the command line.
-std::string PlanReport::arguments_for(const Prediction& plan) const {
-    std::vector<std::string> splits;
-    for (const std::size_t split : plan.splits)
-        splits.push_back(names_.names()[split]);
-    std::string text = line_.written_stages(splits);
-    if (line_.shards > 1 && line_.shards != plan.pipeline.stages)
-        text += " --shards " + std::to_string(plan.pipeline.stages);
-    const std::int64_t accumulation = line_.legal_accumulation(plan.pipeline);
-    if (accumulation != line_.accumulation) text += " --gradient-accumulation-count " + std::to_string(accumulation);
-    return text;
-}
-
-std::string topic(const std::string& name, const std::string& text) {
-    constexpr std::size_t kColumn = 15;
-    return padded(name.empty() ? "" : name + ":", kColumn, 0) + text + "\n";
-}
-
-std::string percent(double share) {
-    return formatted("%.1f %%", 100 * share);
-}
-
-namespace {
+    const FunctionNames& names_;
+    const PlannedNetwork& network_;
+    const PlannedLine& line_;
+    std::string unit_;
+    std::string without_copies_;
+};
 
 using schedule::Pipeline;
 
