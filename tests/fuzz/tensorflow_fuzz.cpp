@@ -3,7 +3,7 @@
 #include "fuzz/fuzz_target.h"
 #include "fuzz/weights_file.h"
 #include "support/weight_containers.h"
-#include "weights/foreign/table.h"
+#include "weights/foreign/bytes.h"
 
 namespace cnntrain::fuzz {
 namespace {

@@ -130,6 +130,14 @@ inline constexpr const char* kKerasWeights = "model.weights.h5";
 /// `index`: the path of PREFIX.index.
 ForeignContent open_tensorflow(const FileSystem& files, const std::string& index);
 
+/// Visits all entries of a sorted table in order, as LevelDB and TensorFlow's index files have them. Error(data) for
+/// damage, also by the checksums of blocks; Error(unsupported) for another compression than Snappy.
+/// Format: google/leveldb's doc/table_format.md.
+void for_each_entry(const FileSlice& table,
+                    const std::function<void(std::string_view key, std::string_view value)>& visit);
+/// Bytes with which a table ends.
+inline constexpr std::string_view kTableEnd("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+
 // Zip archives with stored entries, also of more than 4 GB (zip64). Format: PKWARE's APPNOTE.TXT.
 
 struct ZipEntry {

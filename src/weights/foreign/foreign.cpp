@@ -9,7 +9,6 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "weights/foreign/bytes.h"
-#include "weights/foreign/table.h"
 #include "weights/format.h"
 
 namespace cnntrain::weights {

@@ -14,7 +14,6 @@
 #include "cnntrain/base/wire.h"
 #include "cnntrain/weights/foreign.h"
 #include "weights/foreign/bytes.h"
-#include "weights/foreign/table.h"
 
 namespace cnntrain::weights {
 namespace {
@@ -100,62 +99,6 @@ void for_each_entry(const FileSlice& table,
         visit_block(read_block(table, handle), table, visit);
         end = handle.offset + handle.size;
     });
-}
-
-// ---- writing ----
-
-void BlockWriter::add(std::string_view key, std::string_view value) {
-    constexpr std::size_t kWholeKeyEvery = 16;
-    std::size_t shared = 0;
-    if (entries_ % kWholeKeyEvery == 0) {
-        whole_keys_ += fixed_width(static_cast<std::uint32_t>(bytes_.size()));
-    } else {
-        shared = static_cast<std::size_t>(std::ranges::mismatch(last_key_, key).in1 - last_key_.begin());
-    }
-    append_varint(shared, bytes_);
-    append_varint(key.size() - shared, bytes_);
-    append_varint(value.size(), bytes_);
-    bytes_ += key.substr(shared);
-    bytes_ += value;
-    last_key_ = key;
-    ++entries_;
-}
-
-std::string BlockWriter::finish() {
-    if (empty()) whole_keys_ = fixed_width(std::uint32_t{0});
-    const auto positions = static_cast<std::uint32_t>(whole_keys_.size() / sizeof(std::uint32_t));
-    std::string content = bytes_ + whole_keys_ + fixed_width(positions);
-    *this = {};
-    return content;
-}
-
-std::string TableWriter::append(const std::string& block) {
-    std::string handle;
-    append_varint(file_.size(), handle);
-    append_varint(block.size(), handle);
-    const std::string stored = block + '\0';  // no compression
-    file_ += stored + fixed_width(mask_crc(crc32c(std::as_bytes(std::span(stored)))));
-    return handle;
-}
-
-void TableWriter::finish_block() {
-    if (block_.empty()) return;
-    const std::string last_key = block_.last_key();
-    index_.add(last_key, append(block_.finish()));
-}
-
-void TableWriter::add(std::string_view key, std::string_view value) {
-    constexpr std::size_t kBlockBytes = 4096;
-    block_.add(key, value);
-    if (block_.bytes() >= kBlockBytes) finish_block();
-}
-
-std::string TableWriter::finish() {
-    finish_block();
-    std::string footer = append(BlockWriter().finish());
-    footer += append(index_.finish());
-    footer.resize(kFooterBytes - kTableEnd.size());
-    return std::move(file_) + footer + std::string(kTableEnd);
 }
 
 namespace {
@@ -368,6 +311,87 @@ ForeignContent open_tensorflow(const FileSystem& files, const std::string& index
 // ---- writing ----
 
 namespace {
+
+/// Entries of a block. Keys share the beginnings of the keys before them.
+class BlockWriter {
+public:
+    void add(std::string_view key, std::string_view value) {
+        constexpr std::size_t kWholeKeyEvery = 16;
+        std::size_t shared = 0;
+        if (entries_ % kWholeKeyEvery == 0) {
+            whole_keys_ += fixed_width(static_cast<std::uint32_t>(bytes_.size()));
+        } else {
+            shared = static_cast<std::size_t>(std::ranges::mismatch(last_key_, key).in1 - last_key_.begin());
+        }
+        append_varint(shared, bytes_);
+        append_varint(key.size() - shared, bytes_);
+        append_varint(value.size(), bytes_);
+        bytes_ += key.substr(shared);
+        bytes_ += value;
+        last_key_ = key;
+        ++entries_;
+    }
+
+    bool empty() const { return entries_ == 0; }
+    std::size_t bytes() const { return bytes_.size(); }
+    const std::string& last_key() const { return last_key_; }
+
+    /// The block's content. The writer is empty then.
+    std::string finish() {
+        if (empty()) whole_keys_ = fixed_width(std::uint32_t{0});
+        const auto positions = static_cast<std::uint32_t>(whole_keys_.size() / sizeof(std::uint32_t));
+        std::string content = bytes_ + whole_keys_ + fixed_width(positions);
+        *this = {};
+        return content;
+    }
+
+private:
+    std::string bytes_;
+    std::string last_key_;
+    std::string whole_keys_;  // positions of entries that share nothing
+    std::size_t entries_ = 0;
+};
+
+/// A table without compression.
+class TableWriter {
+public:
+    /// Adds an entry. Keys must come in ascending order of their bytes.
+    void add(std::string_view key, std::string_view value) {
+        constexpr std::size_t kBlockBytes = 4096;
+        block_.add(key, value);
+        if (block_.bytes() >= kBlockBytes) finish_block();
+    }
+
+    /// The content of the file.
+    std::string finish() {
+        finish_block();
+        std::string footer = append(BlockWriter().finish());
+        footer += append(index_.finish());
+        footer.resize(kFooterBytes - kTableEnd.size());
+        return std::move(file_) + footer + std::string(kTableEnd);
+    }
+
+private:
+    /// Returns the handle.
+    std::string append(const std::string& block) {
+        std::string handle;
+        append_varint(file_.size(), handle);
+        append_varint(block.size(), handle);
+        const std::string stored = block + '\0';  // no compression
+        file_ += stored + fixed_width(mask_crc(crc32c(std::as_bytes(std::span(stored)))));
+        return handle;
+    }
+
+    void finish_block() {
+        if (block_.empty()) return;
+        const std::string last_key = block_.last_key();
+        index_.add(last_key, append(block_.finish()));
+    }
+
+    std::string file_;
+    BlockWriter block_;
+    BlockWriter index_;
+};
 
 std::string header_message() {
     const WireMessage version = WireMessage().add(1, std::int64_t{1});  // VersionDef.producer
