@@ -124,127 +124,6 @@ SharedMemory share_in_node(MPI_Comm node, std::size_t bytes, std::size_t zeroed)
     return shared;
 }
 
-class MpiTransport final : public Transport {
-public:
-    explicit MpiTransport(const Settings& settings);
-
-    int rank() const override { return world_.rank; }
-    const Nodes& nodes() const override { return world_.nodes; }
-    Ticket send(int to, int tag, std::span<const std::byte> bytes) override;
-    Ticket receive(int from, int tag, std::span<std::byte> bytes) override;
-    bool complete(Ticket ticket) override;
-    std::span<std::byte> share_memory(std::size_t bytes, std::size_t zeroed) override;
-    void post(const Notice& notice) override;
-    bool next_notice(Notice& notice) override;
-    void idle(int turn) override;
-    void close(bool orderly) override;
-
-private:
-    void expect_notice();
-    Ticket new_ticket();
-
-    double timeout_seconds_;
-    Started world_;
-    std::vector<MPI_Win> windows_;
-    std::vector<MPI_Request> requests_;  // by ticket
-    std::vector<Ticket> free_tickets_;
-    Notice incoming_;
-    MPI_Request incoming_request_ = MPI_REQUEST_NULL;
-};
-
-MpiTransport::MpiTransport(const Settings& settings) : timeout_seconds_(settings.timeout_seconds) {
-    const int ranks_per_node = settings.ranks_per_node;
-    world_ = within(timeout_seconds_, "start of MPI", [ranks_per_node] { return start_mpi(ranks_per_node); });
-    expect_notice();
-}
-
-Transport::Ticket MpiTransport::new_ticket() {
-    if (free_tickets_.empty()) {
-        requests_.push_back(MPI_REQUEST_NULL);
-        return requests_.size() - 1;
-    }
-    const Ticket ticket = free_tickets_.back();
-    free_tickets_.pop_back();
-    return ticket;
-}
-
-Transport::Ticket MpiTransport::send(int to, int tag, std::span<const std::byte> bytes) {
-    const Ticket ticket = new_ticket();
-    check(
-        MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, world_.messages, &requests_[ticket]),
-        "MPI_Isend");
-    return ticket;
-}
-
-Transport::Ticket MpiTransport::receive(int from, int tag, std::span<std::byte> bytes) {
-    const Ticket ticket = new_ticket();
-    check(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, world_.messages,
-                    &requests_[ticket]),
-          "MPI_Irecv");
-    return ticket;
-}
-
-bool MpiTransport::complete(Ticket ticket) {
-    int done = 0;
-    check(MPI_Test(&requests_[ticket], &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done != 0) free_tickets_.push_back(ticket);
-    return done != 0;
-}
-
-std::span<std::byte> MpiTransport::share_memory(std::size_t bytes, std::size_t zeroed) {
-    const SharedMemory shared = within(timeout_seconds_, "sharing memory", [node = world_.node, bytes, zeroed] {
-        return share_in_node(node, bytes, zeroed);
-    });
-    windows_.push_back(shared.window);
-    return {static_cast<std::byte*>(shared.memory), bytes};
-}
-
-/// A rank that has ended never receives its notice, so waiting for the network is limited.
-void MpiTransport::post(const Notice& notice) {
-    std::vector<MPI_Request> requests;
-    for (int to = 0; to < world_.size; ++to) {
-        if (to == world_.rank) continue;
-        MPI_Request request = MPI_REQUEST_NULL;
-        const int code = MPI_Isend(&notice, sizeof notice, MPI_BYTE, to, kNoticeTag, world_.notices, &request);
-        if (code == MPI_SUCCESS) requests.push_back(request);
-    }
-    const auto end = std::chrono::steady_clock::now() + kNoticeTime;
-    int done = 0;
-    while (done == 0 && std::chrono::steady_clock::now() < end) {
-        const int code = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-        if (code != MPI_SUCCESS) return;  // one notice failed; the others have been sent
-    }
-}
-
-void MpiTransport::expect_notice() {
-    check(MPI_Irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeTag, world_.notices,
-                    &incoming_request_),
-          "MPI_Irecv");
-}
-
-bool MpiTransport::next_notice(Notice& notice) {
-    int done = 0;
-    check(MPI_Test(&incoming_request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done == 0) return false;
-    notice = incoming_;
-    expect_notice();
-    return true;
-}
-
-/// Spins for the time that a message takes on a fast network, then yields the core, then sleeps. After some seconds,
-/// which only happens if a rank is missing, sleeps longer.
-void MpiTransport::idle(int turn) {
-    constexpr int kSpins = 200;
-    constexpr int kYields = 2000;
-    constexpr int kShortSleeps = 50'000;
-    if (turn < kSpins) return;
-    if (turn < kYields) {
-        sched_yield();
-    } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(turn < kShortSleeps ? 20 : 500));
-    }
-}
-
 void end_mpi(Started world, std::vector<MPI_Win> windows) {
     for (MPI_Win& window : windows) {
         MPI_Win_unlock_all(window);
@@ -255,18 +134,127 @@ void end_mpi(Started world, std::vector<MPI_Win> windows) {
     MPI_Finalize();
 }
 
-/// Ends MPI. No MPI function is called after an error: finalising waits for all ranks, but the process must end. If
-/// another rank stalls while MPI ends, this process ends without it, because the run's work is done.
-void MpiTransport::close(bool orderly) {
-    if (!orderly) return;
-    MPI_Cancel(&incoming_request_);
-    MPI_Wait(&incoming_request_, MPI_STATUS_IGNORE);
-    try {
-        within(timeout_seconds_, "end of MPI", [world = world_, windows = windows_] { end_mpi(world, windows); });
-    } catch (const Error&) {
-        return;
+class MpiTransport final : public Transport {
+public:
+    explicit MpiTransport(const Settings& settings) : timeout_seconds_(settings.timeout_seconds) {
+        const int ranks_per_node = settings.ranks_per_node;
+        world_ = within(timeout_seconds_, "start of MPI", [ranks_per_node] { return start_mpi(ranks_per_node); });
+        expect_notice();
     }
-}
+
+    int rank() const override { return world_.rank; }
+    const Nodes& nodes() const override { return world_.nodes; }
+
+    Ticket send(int to, int tag, std::span<const std::byte> bytes) override {
+        const Ticket ticket = new_ticket();
+        check(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, world_.messages,
+                        &requests_[ticket]),
+              "MPI_Isend");
+        return ticket;
+    }
+
+    Ticket receive(int from, int tag, std::span<std::byte> bytes) override {
+        const Ticket ticket = new_ticket();
+        check(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, world_.messages,
+                        &requests_[ticket]),
+              "MPI_Irecv");
+        return ticket;
+    }
+
+    bool complete(Ticket ticket) override {
+        int done = 0;
+        check(MPI_Test(&requests_[ticket], &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done != 0) free_tickets_.push_back(ticket);
+        return done != 0;
+    }
+
+    std::span<std::byte> share_memory(std::size_t bytes, std::size_t zeroed) override {
+        const SharedMemory shared = within(timeout_seconds_, "sharing memory", [node = world_.node, bytes, zeroed] {
+            return share_in_node(node, bytes, zeroed);
+        });
+        windows_.push_back(shared.window);
+        return {static_cast<std::byte*>(shared.memory), bytes};
+    }
+
+    /// A rank that has ended never receives its notice, so waiting for the network is limited.
+    void post(const Notice& notice) override {
+        std::vector<MPI_Request> requests;
+        for (int to = 0; to < world_.size; ++to) {
+            if (to == world_.rank) continue;
+            MPI_Request request = MPI_REQUEST_NULL;
+            const int code = MPI_Isend(&notice, sizeof notice, MPI_BYTE, to, kNoticeTag, world_.notices, &request);
+            if (code == MPI_SUCCESS) requests.push_back(request);
+        }
+        const auto end = std::chrono::steady_clock::now() + kNoticeTime;
+        int done = 0;
+        while (done == 0 && std::chrono::steady_clock::now() < end) {
+            const int code =
+                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+            if (code != MPI_SUCCESS) return;  // one notice failed; the others have been sent
+        }
+    }
+
+    bool next_notice(Notice& notice) override {
+        int done = 0;
+        check(MPI_Test(&incoming_request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done == 0) return false;
+        notice = incoming_;
+        expect_notice();
+        return true;
+    }
+
+    /// Spins for the time that a message takes on a fast network, then yields the core, then sleeps. After some
+    /// seconds, which only happens if a rank is missing, sleeps longer.
+    void idle(int turn) override {
+        constexpr int kSpins = 200;
+        constexpr int kYields = 2000;
+        constexpr int kShortSleeps = 50'000;
+        if (turn < kSpins) return;
+        if (turn < kYields) {
+            sched_yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::microseconds(turn < kShortSleeps ? 20 : 500));
+        }
+    }
+
+    /// Ends MPI. No MPI function is called after an error: finalising waits for all ranks, but the process must end. If
+    /// another rank stalls while MPI ends, this process ends without it, because the run's work is done.
+    void close(bool orderly) override {
+        if (!orderly) return;
+        MPI_Cancel(&incoming_request_);
+        MPI_Wait(&incoming_request_, MPI_STATUS_IGNORE);
+        try {
+            within(timeout_seconds_, "end of MPI", [world = world_, windows = windows_] { end_mpi(world, windows); });
+        } catch (const Error&) {
+            return;
+        }
+    }
+
+private:
+    Ticket new_ticket() {
+        if (free_tickets_.empty()) {
+            requests_.push_back(MPI_REQUEST_NULL);
+            return requests_.size() - 1;
+        }
+        const Ticket ticket = free_tickets_.back();
+        free_tickets_.pop_back();
+        return ticket;
+    }
+
+    void expect_notice() {
+        check(MPI_Irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE, kNoticeTag, world_.notices,
+                        &incoming_request_),
+              "MPI_Irecv");
+    }
+
+    double timeout_seconds_;
+    Started world_;
+    std::vector<MPI_Win> windows_;
+    std::vector<MPI_Request> requests_;  // by ticket
+    std::vector<Ticket> free_tickets_;
+    Notice incoming_;
+    MPI_Request incoming_request_ = MPI_REQUEST_NULL;
+};
 
 }  // namespace
 
