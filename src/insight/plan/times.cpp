@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -155,13 +156,13 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
     return times;
 }
 
-Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
-                   const Measurement& how)
-    : names_(names), how_(how), batches_(std::make_unique<data::FixedBatch>(run::made_up_batches(graph))) {
+FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                      const Measurement& how) {
     // The work includes sums over micro-batches. The first micro-batch after an update has cold caches.
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;
-    backend::CompileRequest request{&graph, batches_->fields()};
+    data::FixedBatch batches = run::made_up_batches(graph);
+    backend::CompileRequest request{&graph, batches.fields()};
     request.plan.accumulation = kMicroBatches * how.lanes;
     request.cpu.lanes = how.lanes;
     request.cpu.threads = how.threads * how.lanes;
@@ -169,33 +170,21 @@ Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const 
     request.runtime.seed = kSeed;
     request.runtime.check_finite = false;  // generated images may make the loss diverge
     request.runtime.stop_requested = how.stop_requested;
-    executable_ = backend.compile(request);
-    run::initialise(*executable_, graph, kSeed);
+    const std::unique_ptr<backend::Executable> executable = backend.compile(request);
+    run::initialise(*executable, graph, kSeed);
+    const auto run_update = [&] {
+        const bool stopped =
+            (how.stop_requested && how.stop_requested()) || executable->train_step(batches, {}).stopped;
+        if (stopped) throw Interrupted();
+    };
     run_update();  // warm-up
-}
-
-Profiler::~Profiler() = default;
-
-void Profiler::run_update() {
-    const bool stopped =
-        (how_.stop_requested && how_.stop_requested()) || executable_->train_step(*batches_, {}).stopped;
-    if (stopped) throw Interrupted();
-}
-
-FunctionTimes Profiler::update() {
-    executable_->set_profiling(true);  // restarts at zero
-    run_update();
-    return times_by_function(executable_->profile().rows, names_, 1, how_.lanes);
-}
-
-FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
-                      const Measurement& how) {
-    Profiler profiler(graph, names, backend, how);
     std::vector<FunctionTimes> updates;
     std::vector<double> seconds;
     for (std::int64_t step = 0; step < how.steps; ++step) {
         const auto begin = std::chrono::steady_clock::now();
-        updates.push_back(profiler.update());
+        executable->set_profiling(true);  // restarts at zero
+        run_update();
+        updates.push_back(times_by_function(executable->profile().rows, names, 1, how.lanes));
         seconds.push_back(seconds_since(begin));
     }
     FunctionTimes times = usual(updates);

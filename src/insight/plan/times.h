@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,29 +53,8 @@ struct Measurement {
     std::function<bool()> stop_requested = {};
 };
 
-/// Runs weight updates of a few micro-batches of generated images on each lane.
-class Profiler {
-public:
-    /// Compiles the graph and runs it once. All arguments must outlive the profiler; `how.steps` is ignored.
-    Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
-             const Measurement& how);
-    ~Profiler();
-    Profiler(const Profiler&) = delete;
-    Profiler& operator=(const Profiler&) = delete;
-
-    /// Measures one more update. Throws Interrupted if a stop was requested.
-    FunctionTimes update();
-
-private:
-    void run_update();
-
-    const FunctionNames& names_;
-    Measurement how_;
-    std::unique_ptr<data::BatchSource> batches_;
-    std::unique_ptr<backend::Executable> executable_;
-};
-
-/// Medians over `how.steps` updates.
+/// Runs weight updates of a few micro-batches of generated images on each lane, and returns medians over `how.steps` of
+/// them. Throws Interrupted if a stop was requested.
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
