@@ -1,16 +1,14 @@
 #include "cnntrain/weights/hugging_face.h"
 
 #include <algorithm>
-#include <charconv>
-#include <functional>
-#include <set>
-#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "weights/bert_variables.h"
 
 namespace cnntrain::weights {
 namespace {
@@ -71,16 +69,26 @@ constexpr OwnKey kOwnKeys[] = {
     {"use_prediction_bias", &BertVariables::prediction_bias},
 };
 
+json parsed(std::string_view text, const std::string& path) {
+    try {
+        check_json(text);
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
+    return json::parse(text);
+}
+
+/// Null if the object has no such key or the value null, and if it is no object.
+const json* member_of(const json& object, const char* key) {
+    if (!object.is_object()) return nullptr;
+    const auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
 /// Reads the values of a JSON object; errors name the file and the key.
 class BertReader {
 public:
-    BertReader(std::string_view text, const std::string& path) : path_(path) {
-        try {
-            check_json(text);
-        } catch (const Error& error) {
-            fail(error.what());
-        }
-        document_ = json::parse(text);
+    BertReader(std::string_view text, const std::string& path) : BertReader(parsed(text, path), path) {
         if (!document_.is_object()) fail("it is not a JSON object");
     }
     BertReader(json document, const std::string& path) : path_(path), document_(std::move(document)) {}
@@ -94,10 +102,7 @@ public:
     }
 
     /// Null if the key is missing or has the value null.
-    const json* find(const char* key) const {
-        const auto found = document_.find(key);
-        return found == document_.end() || found->is_null() ? nullptr : &*found;
-    }
+    const json* find(const char* key) const { return member_of(document_, key); }
     std::optional<std::string> text(const char* key) const {
         const json* const value = find(key);
         if (value == nullptr) return std::nullopt;
@@ -294,145 +299,122 @@ class BertForPreTrainingWithoutTransform(BertForPreTraining):
 
 namespace {
 
-constexpr Variable kVariables[] = {
-    {kTable, kTheirTable, "VH"},
-    {"bert/embeddings/position_embeddings", "bert.embeddings.position_embeddings.weight", "PH"},
-    {"bert/embeddings/token_type_embeddings", "bert.embeddings.token_type_embeddings.weight", "TH"},
-    {"bert/embeddings/LayerNorm/gamma", "bert.embeddings.LayerNorm.weight", "H"},
-    {"bert/embeddings/LayerNorm/beta", "bert.embeddings.LayerNorm.bias", "H"},
-    {"#attention/self/query/kernel", "#attention.self.query.weight", "HH"},
-    {"#attention/self/key/kernel", "#attention.self.key.weight", "HH"},
-    {"#attention/self/value/kernel", "#attention.self.value.weight", "HH"},
-    {"#attention/self/query/bias", "#attention.self.query.bias", "H", Part::qkv_bias},
-    {"", "#attention.self.key.bias", "H", Part::key_bias},
-    {"#attention/self/value/bias", "#attention.self.value.bias", "H", Part::qkv_bias},
-    {"#attention/projection/dense/kernel", "#attention.output.dense.weight", "HH"},
-    {"#attention/projection/dense/bias", "#attention.output.dense.bias", "H", Part::projection_bias},
-    {"#attention/projection/LayerNorm/gamma", "#attention.output.LayerNorm.weight", "H"},
-    {"#attention/projection/LayerNorm/beta", "#attention.output.LayerNorm.bias", "H"},
-    {"#intermediate/dense/kernel", "#intermediate.dense.weight", "HI"},
-    {"#intermediate/dense/bias", "#intermediate.dense.bias", "I"},
-    {"#output/dense/kernel", "#output.dense.weight", "IH"},
-    {"#output/dense/bias", "#output.dense.bias", "H"},
-    {"#output/LayerNorm/gamma", "#output.LayerNorm.weight", "H"},
-    {"#output/LayerNorm/beta", "#output.LayerNorm.bias", "H"},
-    {"bert/pooler/dense/kernel", "bert.pooler.dense.weight", "HH", Part::pooler},
-    {"bert/pooler/dense/bias", "bert.pooler.dense.bias", "H", Part::pooler},
-    {"cls/predictions/transform/dense/kernel", "cls.predictions.transform.dense.weight", "HH", Part::transform},
-    {"cls/predictions/transform/dense/bias", "cls.predictions.transform.dense.bias", "H", Part::transform},
-    {"cls/predictions/transform/LayerNorm/gamma", "cls.predictions.transform.LayerNorm.weight", "H", Part::transform},
-    {"cls/predictions/transform/LayerNorm/beta", "cls.predictions.transform.LayerNorm.bias", "H", Part::transform},
-    {kPredictionBias, kTheirPredictionBias, "V", Part::prediction_bias},
-    {"cls/seq_relationship/output_weights", "cls.seq_relationship.weight", "2H", Part::sentences},
-    {"cls/seq_relationship/output_bias", "cls.seq_relationship.bias", "2", Part::sentences},
-    {"cls/classifier/output_weights", "classifier.weight", "CH", Part::classifier},
-    {"cls/classifier/output_bias", "classifier.bias", "C", Part::classifier},
-    {"cls/squad/output_weights", "qa_outputs.weight", "2H", Part::answers},
-    {"cls/squad/output_bias", "qa_outputs.bias", "2", Part::answers},
+constexpr std::size_t kColours = 3;
+constexpr double kLeastDeviation = 1e-6;
+constexpr std::int64_t kLargestImage = 16384;
+constexpr std::int64_t kMostTimmClasses = 1'000'000;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
+
+/// The values of timm's config.json, in which pretrained_cfg has what the document itself does not have.
+class TimmReader {
+public:
+    TimmReader(std::string_view text, const std::string& path) : path_(path), document_(parsed(text, path)) {}
+
+    bool is_of_timm() const {
+        return document_.is_object() && document_.contains("architecture") && document_.contains("pretrained_cfg");
+    }
+
+    std::string text(const char* key) const {
+        const json* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_string()) fail(key, *value);
+        return value->get<std::string>();
+    }
+
+    std::int64_t whole(const char* key, std::int64_t most) const {
+        const json* const value = find(key);
+        return value == nullptr ? 0 : whole(key, *value, most);
+    }
+
+    std::optional<double> share(const char* key) const {
+        const json* const value = find(key);
+        if (value == nullptr) return std::nullopt;
+        if (!value->is_number() || !(value->get<double>() > 0) || value->get<double>() > 1) fail(key, *value);
+        return value->get<double>();
+    }
+
+    /// The last two of three numbers: a square image.
+    std::optional<std::int64_t> image_size() const {
+        const json* const value = find("input_size");
+        if (value == nullptr) return std::nullopt;
+        const bool square = value->is_array() && value->size() == kColours && (*value)[1] == (*value)[2];
+        if (!square || (*value)[0] != kColours) fail("input_size", *value);
+        return whole("input_size", (*value)[1], kLargestImage);
+    }
+
+    /// Three numbers of `low` to 1.
+    std::vector<double> colours(const char* key, double low) const {
+        const json* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_array() || value->size() != kColours) fail(key, *value);
+        std::vector<double> numbers;
+        for (const json& number : *value) {
+            if (!number.is_number() || number.get<double>() < low || number.get<double>() > 1) fail(key, *value);
+            numbers.push_back(number.get<double>());
+        }
+        return numbers;
+    }
+
+    std::vector<std::string> texts(const char* key) const {
+        const json* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_array()) fail(key, *value);
+        std::vector<std::string> result;
+        for (const json& text : *value) {
+            if (!text.is_string()) fail(key, text);
+            result.push_back(text.get<std::string>());
+        }
+        return result;
+    }
+
+    [[noreturn]] void fail(const char* key, const json& value) const {
+        throw Error(ErrorKind::data, path_ + ": " + key + " cannot be " +
+                                         value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 100));
+    }
+
+private:
+    const json* find(const char* key) const {
+        const json* const own = member_of(document_, key);
+        return own != nullptr ? own : member_of(document_.at("pretrained_cfg"), key);
+    }
+    std::int64_t whole(const char* key, const json& value, std::int64_t most) const {
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+            fail(key, value);
+        return value.get<std::int64_t>();
+    }
+
+    std::string path_;
+    json document_;
 };
-
-/// The number at the beginning of a text, without leading zeros and followed by '.' or '/'; else -1.
-std::int64_t leading_number(std::string_view text) {
-    std::int64_t number = -1;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto digits = static_cast<std::size_t>(end - text.data());
-    if (problem != std::errc() || number < 0 || text.substr(0, digits) != std::to_string(number)) return -1;
-    return digits < text.size() && (text[digits] == '.' || text[digits] == '/') ? number : -1;
-}
-
-/// Name of an axis in config.json.
-std::string_view axis_name(char axis) {
-    constexpr std::pair<char, std::string_view> kNames[] = {{'V', "vocab_size"},
-                                                            {'P', "max_position_embeddings"},
-                                                            {'T', "type_vocab_size"},
-                                                            {'I', "intermediate_size"},
-                                                            {'C', "classes"}};
-    for (const auto& [letter, name] : kNames)
-        if (letter == axis) return name;
-    return "hidden_size";
-}
 
 }  // namespace
 
-std::string of_layer(std::string_view pattern, std::int64_t layer) {
-    std::string name(pattern);
-    const std::size_t place = name.find('#');
-    if (place != std::string::npos) name.replace(place, 1, std::to_string(layer));
-    return name;
-}
-
-std::vector<NamedVariable> named_variables(std::int64_t layers) {
-    const auto named = [](std::string_view name, std::string_view before, std::int64_t layer, char end) {
-        if (!name.starts_with('#')) return std::string(name);
-        return std::string(before) + std::to_string(layer) + end + std::string(name.substr(1));
-    };
-    std::vector<NamedVariable> all;
-    for (const Variable& row : kVariables) {
-        for (std::int64_t layer = 0; layer < (row.theirs.starts_with('#') ? layers : 1); ++layer)
-            all.push_back({named(row.ours, kOurLayers, layer, '/'), named(row.theirs, kTheirLayers, layer, '.'), &row});
+std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::string& path) {
+    const TimmReader reader(text, path);
+    if (!reader.is_of_timm()) return std::nullopt;
+    TimmConfig config;
+    config.architecture = reader.text("architecture");
+    config.classes = reader.whole("num_classes", kMostTimmClasses);
+    config.class_names = reader.texts("label_names");
+    config.image_size = reader.image_size();
+    config.mean = reader.colours("mean", 0);
+    config.deviation = reader.colours("std", kLeastDeviation);
+    config.crop_fraction = reader.share("crop_pct");
+    config.interpolation = reader.text("interpolation");
+    config.crop_mode = reader.text("crop_mode");
+    const bool names_fit =
+        config.class_names.empty() || config.classes == 0 || std::ssize(config.class_names) == config.classes;
+    if (!names_fit) {
+        throw Error(ErrorKind::data, path + ": label_names has " + std::to_string(config.class_names.size()) +
+                                         " names, num_classes is " + std::to_string(config.classes));
     }
-    return all;
+    return config;
 }
 
-std::int64_t count_layers(const std::map<std::string, HostTensor>& tensors, std::string_view prefix,
-                          const std::string& path) {
-    std::set<std::int64_t> numbers;
-    for (auto at = tensors.lower_bound(std::string(prefix)); at != tensors.end() && at->first.starts_with(prefix);
-         ++at) {
-        const std::int64_t number = leading_number(std::string_view(at->first).substr(prefix.size()));
-        if (number >= 0) numbers.insert(number);
-    }
-    const auto count = static_cast<std::int64_t>(numbers.size());
-    if (count > 0 && *numbers.rbegin() != count - 1) {
-        throw Error(ErrorKind::data, path + ": its " + std::to_string(count) +
-                                         " encoder layers must be numbered 0 to " + std::to_string(count - 1) +
-                                         ", but one is " + std::string(prefix) + std::to_string(*numbers.rbegin()));
-    }
-    return count;
-}
-
-void AxisCheck::compare(const std::string& name, const TensorDesc& desc, std::string_view axes, bool transposed) {
-    std::string order(axes);
-    if (transposed) std::ranges::reverse(order);
-    if (!is_float(desc.dtype)) {
-        faults_.push_back(name + " is " + to_string(desc) + ", and weights are floating-point numbers");
-    } else if (!fits(desc.shape, order)) {
-        faults_.push_back(name + " is " + to_string(desc) + ", expected " + expected(order));
-    }
-}
-
-bool AxisCheck::fits(const Shape& shape, const std::string& axes) {
-    if (shape.size() != axes.size()) return false;
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (shape[i] < 1) return false;
-        if (axes[i] == '2') {
-            if (shape[i] != 2) return false;
-        } else if (axes[i] == '3') {
-            if (shape[i] % 3 != 0 || shape[i] / 3 != length('H')) return false;
-        } else if (shape[i] != lengths_.emplace(axes[i], shape[i]).first->second) {
-            return false;
-        }
-    }
-    return true;
-}
-
-std::string AxisCheck::expected(const std::string& axes) const {
-    std::string text;
-    for (const char axis : axes) {
-        text += text.empty() ? "[" : ", ";
-        const std::int64_t known = axis == '2' ? 2 : axis == '3' ? 3 * length('H') : length(axis);
-        text += known > 0 ? std::to_string(known) : std::string(axis_name(axis));
-    }
-    return text + "]";
-}
-
-void AxisCheck::expect_all_fit(const std::string& path) const {
-    if (!faults_.empty()) throw Error(ErrorKind::data, path + ": " + some_listed(faults_, kMostNamed));
-}
-
-std::int64_t AxisCheck::length(char axis) const {
-    const auto found = lengths_.find(axis);
-    return found == lengths_.end() ? 0 : found->second;
+std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std::string& weights) {
+    const std::string path = folder_part(weights) + "config.json";
+    if (!exists(files, path)) return std::nullopt;
+    return parse_timm_config(read_text(files, path, kMostBytes), path);
 }
 
 }  // namespace cnntrain::weights

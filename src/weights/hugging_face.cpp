@@ -1,21 +1,220 @@
 #include "cnntrain/weights/hugging_face.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/base/text.h"
-#include "weights/bert_variables.h"
 
 namespace cnntrain::weights {
 namespace {
+
+// The variables of a BERT network: their names in both layouts, and their shapes.
+
+/// Groups of variables. A network has all variables of a group, or none.
+enum class Part : std::uint8_t {
+    encoder,
+    key_bias,  // in their layout only
+    qkv_bias,  // of queries and values
+    projection_bias,
+    pooler,
+    transform,  // layer between encoder and masked-word scores
+    prediction_bias,
+    sentences,   // next-sentence scores
+    classifier,  // class scores
+    answers,     // scores of an answer's first and last token
+};
+constexpr std::size_t kParts = 10;
+using PartSet = std::array<bool, kParts>;
+
+/// '#' stands for the beginning of a layer's names. `axes` has a letter for each axis in our order: V vocabulary, P
+/// positions, T segments, H hidden size, 3 three times H, I intermediate size, C classes, 2 two.
+struct Variable {
+    std::string_view ours;  // empty: in their layout only
+    std::string_view theirs;
+    std::string_view axes;
+    Part part = Part::encoder;
+
+    bool transposed() const { return ours.ends_with("kernel"); }  // in their layout, the axes are reversed
+};
+
+constexpr std::string_view kTable = "bert/embeddings/word_embeddings";
+constexpr std::string_view kTheirTable = "bert.embeddings.word_embeddings.weight";
+constexpr std::string_view kPredictionBias = "cls/predictions/output_bias";
+constexpr std::string_view kTheirPredictionBias = "cls.predictions.bias";
+constexpr std::string_view kOurLayers = "bert/encoder/layer_";
+constexpr std::string_view kTheirLayers = "bert.encoder.layer.";
+constexpr std::string_view kJoined = "bert/encoder/layer_#/attention/self/kernel/qkv_weight";
+constexpr std::string_view kJoinedAxes = "H3";
+
+constexpr Variable kVariables[] = {
+    {kTable, kTheirTable, "VH"},
+    {"bert/embeddings/position_embeddings", "bert.embeddings.position_embeddings.weight", "PH"},
+    {"bert/embeddings/token_type_embeddings", "bert.embeddings.token_type_embeddings.weight", "TH"},
+    {"bert/embeddings/LayerNorm/gamma", "bert.embeddings.LayerNorm.weight", "H"},
+    {"bert/embeddings/LayerNorm/beta", "bert.embeddings.LayerNorm.bias", "H"},
+    {"#attention/self/query/kernel", "#attention.self.query.weight", "HH"},
+    {"#attention/self/key/kernel", "#attention.self.key.weight", "HH"},
+    {"#attention/self/value/kernel", "#attention.self.value.weight", "HH"},
+    {"#attention/self/query/bias", "#attention.self.query.bias", "H", Part::qkv_bias},
+    {"", "#attention.self.key.bias", "H", Part::key_bias},
+    {"#attention/self/value/bias", "#attention.self.value.bias", "H", Part::qkv_bias},
+    {"#attention/projection/dense/kernel", "#attention.output.dense.weight", "HH"},
+    {"#attention/projection/dense/bias", "#attention.output.dense.bias", "H", Part::projection_bias},
+    {"#attention/projection/LayerNorm/gamma", "#attention.output.LayerNorm.weight", "H"},
+    {"#attention/projection/LayerNorm/beta", "#attention.output.LayerNorm.bias", "H"},
+    {"#intermediate/dense/kernel", "#intermediate.dense.weight", "HI"},
+    {"#intermediate/dense/bias", "#intermediate.dense.bias", "I"},
+    {"#output/dense/kernel", "#output.dense.weight", "IH"},
+    {"#output/dense/bias", "#output.dense.bias", "H"},
+    {"#output/LayerNorm/gamma", "#output.LayerNorm.weight", "H"},
+    {"#output/LayerNorm/beta", "#output.LayerNorm.bias", "H"},
+    {"bert/pooler/dense/kernel", "bert.pooler.dense.weight", "HH", Part::pooler},
+    {"bert/pooler/dense/bias", "bert.pooler.dense.bias", "H", Part::pooler},
+    {"cls/predictions/transform/dense/kernel", "cls.predictions.transform.dense.weight", "HH", Part::transform},
+    {"cls/predictions/transform/dense/bias", "cls.predictions.transform.dense.bias", "H", Part::transform},
+    {"cls/predictions/transform/LayerNorm/gamma", "cls.predictions.transform.LayerNorm.weight", "H", Part::transform},
+    {"cls/predictions/transform/LayerNorm/beta", "cls.predictions.transform.LayerNorm.bias", "H", Part::transform},
+    {kPredictionBias, kTheirPredictionBias, "V", Part::prediction_bias},
+    {"cls/seq_relationship/output_weights", "cls.seq_relationship.weight", "2H", Part::sentences},
+    {"cls/seq_relationship/output_bias", "cls.seq_relationship.bias", "2", Part::sentences},
+    {"cls/classifier/output_weights", "classifier.weight", "CH", Part::classifier},
+    {"cls/classifier/output_bias", "classifier.bias", "C", Part::classifier},
+    {"cls/squad/output_weights", "qa_outputs.weight", "2H", Part::answers},
+    {"cls/squad/output_bias", "qa_outputs.bias", "2", Part::answers},
+};
+
+std::string of_layer(std::string_view pattern, std::int64_t layer) {
+    std::string name(pattern);
+    const std::size_t place = name.find('#');
+    if (place != std::string::npos) name.replace(place, 1, std::to_string(layer));
+    return name;
+}
+
+struct NamedVariable {
+    std::string ours;
+    std::string theirs;
+    const Variable* row = nullptr;
+};
+/// All variables of a network with `layers` encoder layers.
+std::vector<NamedVariable> named_variables(std::int64_t layers) {
+    const auto named = [](std::string_view name, std::string_view before, std::int64_t layer, char end) {
+        if (!name.starts_with('#')) return std::string(name);
+        return std::string(before) + std::to_string(layer) + end + std::string(name.substr(1));
+    };
+    std::vector<NamedVariable> all;
+    for (const Variable& row : kVariables) {
+        for (std::int64_t layer = 0; layer < (row.theirs.starts_with('#') ? layers : 1); ++layer)
+            all.push_back({named(row.ours, kOurLayers, layer, '/'), named(row.theirs, kTheirLayers, layer, '.'), &row});
+    }
+    return all;
+}
+
+/// The number at the beginning of a text, without leading zeros and followed by '.' or '/'; else -1.
+std::int64_t leading_number(std::string_view text) {
+    std::int64_t number = -1;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto digits = static_cast<std::size_t>(end - text.data());
+    if (problem != std::errc() || number < 0 || text.substr(0, digits) != std::to_string(number)) return -1;
+    return digits < text.size() && (text[digits] == '.' || text[digits] == '/') ? number : -1;
+}
+
+/// Number of layers. The layer numbers follow `prefix` in the names; Error(data) unless they are 0, 1, 2, ...
+std::int64_t count_layers(const std::map<std::string, HostTensor>& tensors, std::string_view prefix,
+                          const std::string& path) {
+    std::set<std::int64_t> numbers;
+    for (auto at = tensors.lower_bound(std::string(prefix)); at != tensors.end() && at->first.starts_with(prefix);
+         ++at) {
+        const std::int64_t number = leading_number(std::string_view(at->first).substr(prefix.size()));
+        if (number >= 0) numbers.insert(number);
+    }
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    if (count > 0 && *numbers.rbegin() != count - 1) {
+        throw Error(ErrorKind::data, path + ": its " + std::to_string(count) +
+                                         " encoder layers must be numbered 0 to " + std::to_string(count - 1) +
+                                         ", but one is " + std::string(prefix) + std::to_string(*numbers.rbegin()));
+    }
+    return count;
+}
+
+/// Name of an axis in config.json.
+std::string_view axis_name(char axis) {
+    constexpr std::pair<char, std::string_view> kNames[] = {{'V', "vocab_size"},
+                                                            {'P', "max_position_embeddings"},
+                                                            {'T', "type_vocab_size"},
+                                                            {'I', "intermediate_size"},
+                                                            {'C', "classes"}};
+    for (const auto& [letter, name] : kNames)
+        if (letter == axis) return name;
+    return "hidden_size";
+}
+
+/// The most names that a message lists.
+constexpr std::size_t kMostNamed = 5;
+
+/// Compares tensors with their expected shapes. The first tensor with an axis defines its length.
+class AxisCheck {
+public:
+    void compare(const std::string& name, const TensorDesc& desc, std::string_view axes, bool transposed = false) {
+        std::string order(axes);
+        if (transposed) std::ranges::reverse(order);
+        if (!is_float(desc.dtype)) {
+            faults_.push_back(name + " is " + to_string(desc) + ", and weights are floating-point numbers");
+        } else if (!fits(desc.shape, order)) {
+            faults_.push_back(name + " is " + to_string(desc) + ", expected " + expected(order));
+        }
+    }
+
+    /// Throws Error(data) that names the tensors that did not fit.
+    void expect_all_fit(const std::string& path) const {
+        if (!faults_.empty()) throw Error(ErrorKind::data, path + ": " + some_listed(faults_, kMostNamed));
+    }
+
+    /// 0 if no tensor with this axis was compared.
+    std::int64_t length(char axis) const {
+        const auto found = lengths_.find(axis);
+        return found == lengths_.end() ? 0 : found->second;
+    }
+
+private:
+    bool fits(const Shape& shape, const std::string& axes) {
+        if (shape.size() != axes.size()) return false;
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            if (shape[i] < 1) return false;
+            if (axes[i] == '2') {
+                if (shape[i] != 2) return false;
+            } else if (axes[i] == '3') {
+                if (shape[i] % 3 != 0 || shape[i] / 3 != length('H')) return false;
+            } else if (shape[i] != lengths_.emplace(axes[i], shape[i]).first->second) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    std::string expected(const std::string& axes) const {
+        std::string text;
+        for (const char axis : axes) {
+            text += text.empty() ? "[" : ", ";
+            const std::int64_t known = axis == '2' ? 2 : axis == '3' ? 3 * length('H') : length(axis);
+            text += known > 0 ? std::to_string(known) : std::string(axis_name(axis));
+        }
+        return text + "]";
+    }
+
+    std::map<char, std::int64_t> lengths_;
+    std::vector<std::string> faults_;
+};
 
 // Copies parts of tensors. The caller checks the shapes: a part outside of a tensor is an Error(internal).
 
@@ -479,140 +678,6 @@ Converted from_hugging_face(Checkpoint source, const ImportSettings& settings, c
 
 Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, const std::string& path) {
     return Export(std::move(source), settings, path).run();
-}
-
-namespace {
-
-using nlohmann::json;
-
-constexpr std::size_t kColours = 3;
-constexpr double kLeastDeviation = 1e-6;
-constexpr std::int64_t kLargestImage = 16384;
-constexpr std::int64_t kMostTimmClasses = 1'000'000;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
-
-/// The values of timm's config.json, in which pretrained_cfg has what the document itself does not have.
-class TimmReader {
-public:
-    TimmReader(std::string_view text, const std::string& path) : path_(path) {
-        try {
-            check_json(text);
-        } catch (const Error& error) {
-            throw Error(ErrorKind::data, path + ": " + error.what());
-        }
-        document_ = json::parse(text);
-    }
-
-    bool is_of_timm() const {
-        return document_.is_object() && document_.contains("architecture") && document_.contains("pretrained_cfg");
-    }
-
-    std::string text(const char* key) const {
-        const json* const value = find(key);
-        if (value == nullptr) return {};
-        if (!value->is_string()) fail(key, *value);
-        return value->get<std::string>();
-    }
-
-    std::int64_t whole(const char* key, std::int64_t most) const {
-        const json* const value = find(key);
-        return value == nullptr ? 0 : whole(key, *value, most);
-    }
-
-    std::optional<double> share(const char* key) const {
-        const json* const value = find(key);
-        if (value == nullptr) return std::nullopt;
-        if (!value->is_number() || !(value->get<double>() > 0) || value->get<double>() > 1) fail(key, *value);
-        return value->get<double>();
-    }
-
-    /// The last two of three numbers: a square image.
-    std::optional<std::int64_t> image_size() const {
-        const json* const value = find("input_size");
-        if (value == nullptr) return std::nullopt;
-        const bool square = value->is_array() && value->size() == kColours && (*value)[1] == (*value)[2];
-        if (!square || (*value)[0] != kColours) fail("input_size", *value);
-        return whole("input_size", (*value)[1], kLargestImage);
-    }
-
-    /// Three numbers of `low` to 1.
-    std::vector<double> colours(const char* key, double low) const {
-        const json* const value = find(key);
-        if (value == nullptr) return {};
-        if (!value->is_array() || value->size() != kColours) fail(key, *value);
-        std::vector<double> numbers;
-        for (const json& number : *value) {
-            if (!number.is_number() || number.get<double>() < low || number.get<double>() > 1) fail(key, *value);
-            numbers.push_back(number.get<double>());
-        }
-        return numbers;
-    }
-
-    std::vector<std::string> texts(const char* key) const {
-        const json* const value = find(key);
-        if (value == nullptr) return {};
-        if (!value->is_array()) fail(key, *value);
-        std::vector<std::string> result;
-        for (const json& text : *value) {
-            if (!text.is_string()) fail(key, text);
-            result.push_back(text.get<std::string>());
-        }
-        return result;
-    }
-
-    [[noreturn]] void fail(const char* key, const json& value) const {
-        throw Error(ErrorKind::data, path_ + ": " + key + " cannot be " +
-                                         value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 100));
-    }
-
-private:
-    static const json* in(const json& object, const char* key) {
-        if (!object.is_object()) return nullptr;
-        const auto found = object.find(key);
-        return found == object.end() || found->is_null() ? nullptr : &*found;
-    }
-    const json* find(const char* key) const {
-        const json* const own = in(document_, key);
-        return own != nullptr ? own : in(document_.at("pretrained_cfg"), key);
-    }
-    std::int64_t whole(const char* key, const json& value, std::int64_t most) const {
-        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
-            fail(key, value);
-        return value.get<std::int64_t>();
-    }
-
-    std::string path_;
-    json document_;
-};
-
-}  // namespace
-
-std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::string& path) {
-    const TimmReader reader(text, path);
-    if (!reader.is_of_timm()) return std::nullopt;
-    TimmConfig config;
-    config.architecture = reader.text("architecture");
-    config.classes = reader.whole("num_classes", kMostTimmClasses);
-    config.class_names = reader.texts("label_names");
-    config.image_size = reader.image_size();
-    config.mean = reader.colours("mean", 0);
-    config.deviation = reader.colours("std", kLeastDeviation);
-    config.crop_fraction = reader.share("crop_pct");
-    config.interpolation = reader.text("interpolation");
-    config.crop_mode = reader.text("crop_mode");
-    const bool names_fit =
-        config.class_names.empty() || config.classes == 0 || std::ssize(config.class_names) == config.classes;
-    if (!names_fit) {
-        throw Error(ErrorKind::data, path + ": label_names has " + std::to_string(config.class_names.size()) +
-                                         " names, num_classes is " + std::to_string(config.classes));
-    }
-    return config;
-}
-
-std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std::string& weights) {
-    const std::string path = folder_part(weights) + "config.json";
-    if (!exists(files, path)) return std::nullopt;
-    return parse_timm_config(read_text(files, path, kMostBytes), path);
 }
 
 }  // namespace cnntrain::weights
