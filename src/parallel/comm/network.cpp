@@ -148,25 +148,6 @@ double adding_time(Communicator& communicator, const Sweep& sweep) {
     return seconds / static_cast<double>(count * sizeof(float));
 }
 
-/// Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations in two unknowns, with
-/// weight 1 / seconds^2 for each message.
-struct LineSums {
-    double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
-
-    explicit LineSums(std::span<const TimedMessage> messages) {
-        for (const TimedMessage& message : messages) {
-            const double weight = 1 / (message.seconds * message.seconds);
-            w += weight;
-            wx += weight * message.bytes;
-            wxx += weight * message.bytes * message.bytes;
-            wy += weight * message.seconds;
-            wxy += weight * message.bytes * message.seconds;
-        }
-    }
-    double latency() const { return (wy * wxx - wx * wxy) / (w * wxx - wx * wx); }
-    double slope(double latency) const { return (wxy - latency * wx) / wxx; }
-};
-
 }  // namespace
 
 double median_seconds(Communicator& communicator, double seconds, const std::function<void()>& call) {
@@ -190,12 +171,20 @@ double median_seconds(Communicator& communicator, double seconds, const std::fun
 
 LinkFit fit_link(std::span<const TimedMessage> messages) {
     CNNTRAIN_CHECK(messages.size() >= 2 && messages.front().bytes != messages.back().bytes, "messages of two sizes");
+    // Least squares of (latency + bytes / bandwidth - seconds) / seconds: the normal equations in two unknowns, with
+    // weight 1 / seconds^2 for each message.
+    double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
     for (const TimedMessage& message : messages) {
         CNNTRAIN_CHECK(message.bytes > 0 && message.seconds > 0, "a message that takes time");
+        const double weight = 1 / (message.seconds * message.seconds);
+        w += weight;
+        wx += weight * message.bytes;
+        wxx += weight * message.bytes * message.bytes;
+        wy += weight * message.seconds;
+        wxy += weight * message.bytes * message.seconds;
     }
-    const LineSums sums(messages);
-    const double latency = std::max(0.0, sums.latency());
-    const double slope = std::max(0.0, sums.slope(latency));  // 0: bytes take no time
+    const double latency = std::max(0.0, (wy * wxx - wx * wxy) / (w * wxx - wx * wx));
+    const double slope = std::max(0.0, (wxy - latency * wx) / wxx);  // 0: bytes take no time
     double squares = 0;
     for (const TimedMessage& message : messages) {
         const double difference = (latency + slope * message.bytes - message.seconds) / message.seconds;
