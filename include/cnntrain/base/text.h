@@ -240,23 +240,14 @@ template <typename Unit> long long below_second(Moment when) {
 
 /// Escapes text as content of an element or of a quoted attribute; characters that XML cannot hold become '?'.
 inline std::string xml_text(std::string_view text) {
+    constexpr std::pair<char, const char*> kEscapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
     std::string result;
     for (const char c : text) {
-        switch (c) {
-            case '&':
-                result += "&amp;";
-                break;
-            case '<':
-                result += "&lt;";
-                break;
-            case '>':
-                result += "&gt;";
-                break;
-            case '"':
-                result += "&quot;";
-                break;
-            default:
-                result += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
+        const auto* escape = std::ranges::find(kEscapes, c, &std::pair<char, const char*>::first);
+        if (escape != std::end(kEscapes)) {
+            result += escape->second;
+        } else {
+            result += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
         }
     }
     return result;
