@@ -14,6 +14,8 @@
 
 namespace cnntrain::report {
 
+inline constexpr double kPercent = 100;
+
 /// Points in ascending order of x.
 struct Curve {
     std::vector<double> x;

@@ -8,7 +8,6 @@
 #include "cnntrain/base/numbers.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/findings.h"
-#include "insight/report/percent.h"
 
 namespace cnntrain::report {
 namespace {

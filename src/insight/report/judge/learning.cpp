@@ -6,7 +6,6 @@
 
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/findings.h"
-#include "insight/report/percent.h"
 
 namespace cnntrain::report {
 

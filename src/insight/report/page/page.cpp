@@ -15,7 +15,6 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/insight/findings.h"
 #include "cnntrain/parallel/pipeline.h"
-#include "insight/report/percent.h"
 
 namespace cnntrain::report {
 
