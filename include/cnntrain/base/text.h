@@ -179,6 +179,11 @@ inline std::string some_listed(const std::vector<std::string>& words, std::size_
     return joined({words.begin(), end}) + " and " + std::to_string(words.size() - most) + " more";
 }
 
+/// "a, b and c", "a, b and 3 more": at most this number of the words.
+inline std::string listed(const std::vector<std::string>& words, std::size_t most) {
+    return words.size() <= most ? listed(words) : some_listed(words, most);
+}
+
 /// "1 stage", "2 stages"; "2 batches" with the ending "es".
 inline std::string counted(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);

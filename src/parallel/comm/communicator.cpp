@@ -9,6 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/text.h"
 #include "parallel/comm/transport.h"
 
 namespace cnntrain::comm {
@@ -231,15 +232,12 @@ std::string differences(Communicator& communicator, std::span<const SharedSettin
     }
 
     constexpr std::size_t kMost = 6;
-    std::size_t count = 0;
-    std::string text;
+    std::vector<std::string> differing;
     for (const std::string& name : names) {
         const std::string values = values_of(parties, name);
-        if (values.empty() || ++count > kMost) continue;
-        text += (text.empty() ? "" : ", ") + name + " (" + values + ")";
+        if (!values.empty()) differing.push_back(name + " (" + values + ")");
     }
-    if (count > kMost) text += " and " + std::to_string(count - kMost) + " more";
-    return text;
+    return some_listed(differing, kMost);
 }
 
 namespace {

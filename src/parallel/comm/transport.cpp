@@ -47,14 +47,10 @@ auto as_duration(double seconds) {
 
 std::string ranks_text(const std::vector<int>& ranks) {
     constexpr std::size_t kMost = 8;
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    const std::size_t shown = std::min(ranks.size(), kMost);
-    for (std::size_t i = 0; i < shown; ++i) {
-        if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-        text += std::to_string(ranks[i]);
-    }
-    if (shown < ranks.size()) text += " and " + std::to_string(ranks.size() - shown) + " more";
-    return text;
+    std::vector<std::string> numbers;
+    for (const int rank : ranks)
+        numbers.push_back(std::to_string(rank));
+    return (ranks.size() == 1 ? "rank " : "ranks ") + listed(numbers, kMost);
 }
 
 std::string Operation::text() const {

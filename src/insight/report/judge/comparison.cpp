@@ -50,13 +50,10 @@ std::string changed_text(const std::vector<ChangedOption>& options) {
     constexpr std::size_t kShown = 12;
     constexpr std::size_t kLongest = 40;
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < std::min(kShown, options.size()); ++i) {
-        const std::string& value = options[i].value;
-        texts.push_back(options[i].flag + " " + (value.size() > kLongest ? value.substr(0, kLongest) + "..." : value));
-    }
-    if (options.size() > kShown) texts.push_back(std::to_string(options.size() - kShown) + " more");
+    for (const auto& [flag, value, fallback] : options)
+        texts.push_back(flag + " " + (value.size() > kLongest ? value.substr(0, kLongest) + "..." : value));
     return counted(std::ssize(options), "option") + (options.size() == 1 ? " differs" : " differ") +
-           " from the defaults: " + listed(texts) + ".";
+           " from the defaults: " + listed(texts, kShown) + ".";
 }
 
 /// Best result and rate of a run, for a comparison with the first run.
@@ -162,14 +159,11 @@ Comparison compare_runs(const std::vector<RunRecord>& runs) {
     for (const Difference& difference : result.options)
         names.push_back(difference_text(difference));
     constexpr std::size_t kShown = 8;
-    const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
-    names.resize(names.size() - more);
-    if (more > 0) names.push_back(std::to_string(more) + " more");
     const Result own{judge_learning(runs.front()), judge_speed(runs.front())};
     for (std::size_t i = 1; i < runs.size(); ++i)
         compare_results(runs.front(), own, runs[i], {judge_learning(runs[i]), judge_speed(runs[i])}, result.sentences);
     result.sentences.push_back(names.empty() ? "Their options are the same."
-                                             : "Options that differ: " + listed(names) + ".");
+                                             : "Options that differ: " + listed(names, kShown) + ".");
     compare_data(runs, result.sentences);
     return result;
 }
