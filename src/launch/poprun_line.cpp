@@ -1,4 +1,4 @@
-// Parses the words of a poprun command line into a request.
+// The table of poprun's options; parses the words of a poprun command line into a request.
 #include "launch/poprun_line.h"
 
 #include <arpa/inet.h>
@@ -148,165 +148,37 @@ std::string why_no_networks(const std::string& list) {
     return why_malformed_networks(list);
 }
 
-namespace {
-
-options::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
-    const options::Takes takes = option.takes == Takes::nothing ? options::Takes::nothing
-                                 : option.takes == Takes::words ? options::Takes::any
-                                                                : options::Takes::one;
-    return {flag, std::string(option.flag), takes};
-}
-
-std::vector<options::Spelling> spellings() {
-    std::vector<options::Spelling> all;
-    for (const PoprunOption& option : poprun_options()) {
-        all.push_back(spelling_of(option, std::string(option.flag)));
-        all.back().preferred = option.flag != options::kHelpAllFlag;
-    }
-    for (const auto& [letters, flag] :
-         {std::pair{"-v", "--verbose"}, {"-vv", "--vv"}, {"-h", "--help"}, {"-H", "--host"}}) {
-        all.push_back(spelling_of(*option_named(flag), letters));
-        all.back().preferred = false;
-    }
-    return all;
-}
-
-/// Handles an option without a row, or a typing error that occurs in documents. Throws Error(usage) for options of the
-/// program.
-std::optional<options::Spelling> unlisted_option(const std::string& word, bool ambiguous,
-                                                 std::vector<std::string>& notices) {
-    const std::string flag = word.substr(0, word.find('='));
-    std::string meant = word;  // a documented command line has "--num=ilds" for "--num-ilds"
-    if (flag != word) meant[flag.size()] = '-';
-    if (const PoprunOption* option = option_named(meant)) {
-        notices.push_back(word + " is taken for " + meant);
-        return spelling_of(*option, word);
-    }
-    if (ambiguous) return std::nullopt;
-    if (flag.starts_with("--vipu-")) return options::Spelling{flag, flag};
-    if (flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-"))
-        refuse_line(flag + " belongs after the program");
-    return std::nullopt;
-}
-
-/// Documents contain escaped blanks before line breaks, so words may start with a blank. All words from the program's
-/// name on belong to the program.
-options::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
-    options::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
-    habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
-    habits.unknown = [&](const std::string& word, bool ambiguous) { return unlisted_option(word, ambiguous, notices); };
-    return options::read_line(spellings(), words, habits);
-}
-
-std::vector<GivenOption> given_options(const options::Line& line) {
-    std::vector<GivenOption> all;
-    for (const options::GivenValues& given : line.options) {
-        const PoprunOption* option = option_named(given.option);
-        all.push_back({option == nullptr ? &kOtherVipu : option, given.values.front(), given.option});
-    }
-    return all;
-}
-
-bool names_hosts(const PoprunOption& option) {
-    return option.flag == "--host" || option.flag == "--hostfile";
-}
-
-bool same_subject(const PoprunOption& a, const PoprunOption& b) {
-    return &a == &b || (names_hosts(a) && names_hosts(b));
-}
-
-bool gives(const std::vector<GivenOption>& options, std::string_view flag) {
-    return std::ranges::any_of(options, [&](const GivenOption& given) { return given.option->flag == flag; });
-}
-
-/// Inserts options from a file before those of the command line, except for options that the command line also gives.
-std::vector<GivenOption> with_imported(const std::vector<GivenOption>& line, const FileSystem& files) {
-    std::vector<GivenOption> result;
-    for (const GivenOption& given : line) {
-        if (given.option->flag != "--import-config") continue;
-        for (const GivenOption& imported : read_settings(given.text, files)) {
-            const bool overruled = std::ranges::any_of(
-                line, [&](const GivenOption& own) { return same_subject(*own.option, *imported.option); });
-            if (!overruled) result.push_back(imported);
-        }
-    }
-    result.insert(result.end(), line.begin(), line.end());
-    return result;
-}
-
-void apply(const GivenOption& given, PoprunRequest& request, const FileSystem& files) {
-    const OptionValue value = read_value(given);
-    if (given.option->flag == "--hostfile") {
-        request.hosts = hosts_of_file(read_text(files, value.text));
-        if (request.hosts.empty()) refuse_line("--hostfile " + value.text + ": the file names no host");
-    }
-    if (given.option->apply != nullptr) given.option->apply(request, value);
-}
-
-}  // namespace
-
-PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const FileSystem& files) {
-    PoprunRequest request;
-    options::Line line = read_words(arguments, request.notices);
-    const std::vector<GivenOption> options = with_imported(given_options(line), files);
-    if (gives(options, "--host") && gives(options, "--hostfile"))
-        refuse_line("--host and --hostfile are both given; choose one");
-    for (const GivenOption& given : options) {
-        if (given.option->flag == "--import-config" || given.option->flag == "--hostfile")
-            request.read_files.push_back({std::string(given.option->flag), given.text});
-        apply(given, request, files);
-        const bool named = std::ranges::find(request.without_effect, given.flag) != request.without_effect.end();
-        if (is_for_ipus(*given.option) && !named) request.without_effect.push_back(given.flag);
-    }
-    request.exported_settings = settings_text(options);
-    request.program = std::move(line.rest);
-    if (request.program.empty() && !request.help && !request.version)
-        refuse_line("expected a program after the options, as in: poprun --num-instances 2 --num-replicas 2 train.py");
-    return request;
-}
-
-options::HelpPage poprun_page(const std::string& called) {
-    options::HelpPage page{.called = called, .operands = "program [arguments]"};
-    page.summary =
-        "Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a "
-        "script that cnntrain stands for, also after python or python3, or any other.";
-    page.examples =
-        "  cnntrain poprun --num-instances 2 --num-replicas 2 train.py --data-dir DIR\n"
-        "  cnntrain poprun --host node[0-3] --num-instances 8 --num-replicas 8 train.py --data-dir DIR\n";
-    std::string for_ipus;
-    for (const PoprunOption& option : poprun_options()) {
-        if (is_for_ipus(option)) {
-            for_ipus += (for_ipus.empty() ? "" : ", ") + std::string(option.flag);
-            continue;
-        }
-        options::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
-        if (option.takes != Takes::nothing) row.arity = options::Arity::one;
-        if (option.takes == Takes::boolean) row.choices = {"yes", "no"};
-        row.path = row.value == "FILE" || row.value == "FOLDER";
-        row.help = row.summary = option.help;
-        row.main = option.is_main;
-        page.rows.push_back(std::move(row));
-    }
-    page.all_only = "\n" + options::paragraph("Without effect on CPUs, and named in one notice: " + for_ipus +
-                                              ", and every other --vipu-... option.");
-    page.more =
-        "\nOptions end at the program's name. Every instance gets the variables POPDIST_* and its rank.\n"
-        "Exit code: that of the first instance that failed (128 + its number when a signal ended it), 2 for\n"
-        "a line that cannot be right, 4 without Open MPI, 127 when there is no such program, 143 after\n"
-        "SIGTERM, SIGINT or SIGHUP.\n";
-    return page;
-}
-
-void export_settings(const PoprunRequest& request, FileSystem& files) {
-    if (!request.export_path) return;
-    check_outputs(
-        files,
-        {{{"poprun: --export-config", *request.export_path}, request.overwrite_export, "--overwrite-config yes"}},
-        request.read_files);
-    write_text(files, *request.export_path, request.exported_settings);
+void refuse_line(const std::string& message) {
+    throw Error(ErrorKind::usage, "poprun: " + message);
 }
 
 namespace {
+
+enum class Takes {
+    nothing,  // a switch
+    boolean,  // yes or no, in several spellings; the value is required
+    number,   // not less than the option's `least`
+    text,
+    words,  // for mpirun: may start with a hyphen; repeated options append more words
+};
+
+/// An option's value, parsed according to the option's type.
+struct OptionValue {
+    std::string text;
+    int number = 0;
+    bool on = false;
+};
+
+struct PoprunOption {
+    std::string_view flag;
+    Takes takes = Takes::nothing;
+    int least = 0;
+    std::string_view placeholder = {};
+    std::string_view help = {};  // empty: the option only steers IPUs
+    void (*apply)(PoprunRequest& request, const OptionValue& value) = nullptr;
+    bool in_files = true;  // allowed in settings files
+    bool is_main = true;   // listed by --help; the others by --help-all
+};
 
 std::vector<std::string> split_for_mpirun(const std::string& text) {
     try {
@@ -440,23 +312,28 @@ constexpr PoprunOption kOptions[] = {
     {"--distribute-ssh-key", Takes::boolean},
 };
 
-}  // namespace
-
-void refuse_line(const std::string& message) {
-    throw Error(ErrorKind::usage, "poprun: " + message);
-}
-
+/// Represents all options of the V-IPU server that have no row.
 constexpr PoprunOption kOtherVipu = {"--vipu-...", Takes::text};
 
-std::span<const PoprunOption> poprun_options() {
-    return kOptions;
-}
+/// An option and its value, from a command line or a file.
+struct GivenOption {
+    const PoprunOption* option = nullptr;
+    std::string text;
+    std::string flag;  // its name
+};
 
+/// Null if there is none.
 const PoprunOption* option_named(std::string_view flag) {
     const auto* const found = std::ranges::find(kOptions, flag, &PoprunOption::flag);
     return found == std::end(kOptions) ? nullptr : found;
 }
 
+/// True if the option only steers IPUs and their server.
+bool is_for_ipus(const PoprunOption& option) {
+    return option.help.empty();
+}
+
+/// Throws Error(usage) if the option does not accept the text.
 OptionValue read_value(const GivenOption& given) {
     const PoprunOption& option = *given.option;
     OptionValue value{given.text};
@@ -479,11 +356,9 @@ OptionValue read_value(const GivenOption& given) {
 
 // Settings files of --import-config and --export-config.
 
-namespace {
-
 const PoprunOption& option_of(const std::string& key) {
     std::vector<std::string> names;
-    for (const PoprunOption& option : poprun_options()) {
+    for (const PoprunOption& option : kOptions) {
         if (!option.in_files) continue;
         names.emplace_back(option.flag.substr(2));
         if (names.back() == key) return option;
@@ -520,8 +395,7 @@ std::vector<GivenOption> settings_of(const std::string& text) {
     return given;
 }
 
-}  // namespace
-
+/// Reads a settings file: a mapping from flags without hyphens to values. Throws Error(usage) and Error(data).
 std::vector<GivenOption> read_settings(const std::string& path, const FileSystem& files) {
     constexpr std::uint64_t kLargestBytes = 1'000'000;
     const std::string text = read_text(files, path, kLargestBytes);
@@ -534,9 +408,10 @@ std::vector<GivenOption> read_settings(const std::string& path, const FileSystem
     }
 }
 
+/// The inverse of read_settings().
 std::string settings_text(const std::vector<GivenOption>& given) {
     std::string text;
-    for (const PoprunOption& option : poprun_options()) {
+    for (const PoprunOption& option : kOptions) {
         std::vector<std::string> values;
         for (const GivenOption& one : given)
             if (one.option == &option) values.push_back(one.text);
@@ -551,6 +426,162 @@ std::string settings_text(const std::vector<GivenOption>& given) {
         text += "\n";
     }
     return text;
+}
+
+options::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {
+    const options::Takes takes = option.takes == Takes::nothing ? options::Takes::nothing
+                                 : option.takes == Takes::words ? options::Takes::any
+                                                                : options::Takes::one;
+    return {flag, std::string(option.flag), takes};
+}
+
+std::vector<options::Spelling> spellings() {
+    std::vector<options::Spelling> all;
+    for (const PoprunOption& option : kOptions) {
+        all.push_back(spelling_of(option, std::string(option.flag)));
+        all.back().preferred = option.flag != options::kHelpAllFlag;
+    }
+    for (const auto& [letters, flag] :
+         {std::pair{"-v", "--verbose"}, {"-vv", "--vv"}, {"-h", "--help"}, {"-H", "--host"}}) {
+        all.push_back(spelling_of(*option_named(flag), letters));
+        all.back().preferred = false;
+    }
+    return all;
+}
+
+/// Handles an option without a row, or a typing error that occurs in documents. Throws Error(usage) for options of the
+/// program.
+std::optional<options::Spelling> unlisted_option(const std::string& word, bool ambiguous,
+                                                 std::vector<std::string>& notices) {
+    const std::string flag = word.substr(0, word.find('='));
+    std::string meant = word;  // a documented command line has "--num=ilds" for "--num-ilds"
+    if (flag != word) meant[flag.size()] = '-';
+    if (const PoprunOption* option = option_named(meant)) {
+        notices.push_back(word + " is taken for " + meant);
+        return spelling_of(*option, word);
+    }
+    if (ambiguous) return std::nullopt;
+    if (flag.starts_with("--vipu-")) return options::Spelling{flag, flag};
+    if (flag == "--synthetic-data" || flag.starts_with("--instance-") || flag.starts_with("--tag-"))
+        refuse_line(flag + " belongs after the program");
+    return std::nullopt;
+}
+
+/// Documents contain escaped blanks before line breaks, so words may start with a blank. All words from the program's
+/// name on belong to the program.
+options::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
+    options::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
+    habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
+    habits.unknown = [&](const std::string& word, bool ambiguous) { return unlisted_option(word, ambiguous, notices); };
+    return options::read_line(spellings(), words, habits);
+}
+
+std::vector<GivenOption> given_options(const options::Line& line) {
+    std::vector<GivenOption> all;
+    for (const options::GivenValues& given : line.options) {
+        const PoprunOption* option = option_named(given.option);
+        all.push_back({option == nullptr ? &kOtherVipu : option, given.values.front(), given.option});
+    }
+    return all;
+}
+
+bool names_hosts(const PoprunOption& option) {
+    return option.flag == "--host" || option.flag == "--hostfile";
+}
+
+bool same_subject(const PoprunOption& a, const PoprunOption& b) {
+    return &a == &b || (names_hosts(a) && names_hosts(b));
+}
+
+bool gives(const std::vector<GivenOption>& options, std::string_view flag) {
+    return std::ranges::any_of(options, [&](const GivenOption& given) { return given.option->flag == flag; });
+}
+
+/// Inserts options from a file before those of the command line, except for options that the command line also gives.
+std::vector<GivenOption> with_imported(const std::vector<GivenOption>& line, const FileSystem& files) {
+    std::vector<GivenOption> result;
+    for (const GivenOption& given : line) {
+        if (given.option->flag != "--import-config") continue;
+        for (const GivenOption& imported : read_settings(given.text, files)) {
+            const bool overruled = std::ranges::any_of(
+                line, [&](const GivenOption& own) { return same_subject(*own.option, *imported.option); });
+            if (!overruled) result.push_back(imported);
+        }
+    }
+    result.insert(result.end(), line.begin(), line.end());
+    return result;
+}
+
+void apply(const GivenOption& given, PoprunRequest& request, const FileSystem& files) {
+    const OptionValue value = read_value(given);
+    if (given.option->flag == "--hostfile") {
+        request.hosts = hosts_of_file(read_text(files, value.text));
+        if (request.hosts.empty()) refuse_line("--hostfile " + value.text + ": the file names no host");
+    }
+    if (given.option->apply != nullptr) given.option->apply(request, value);
+}
+
+}  // namespace
+
+PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const FileSystem& files) {
+    PoprunRequest request;
+    options::Line line = read_words(arguments, request.notices);
+    const std::vector<GivenOption> options = with_imported(given_options(line), files);
+    if (gives(options, "--host") && gives(options, "--hostfile"))
+        refuse_line("--host and --hostfile are both given; choose one");
+    for (const GivenOption& given : options) {
+        if (given.option->flag == "--import-config" || given.option->flag == "--hostfile")
+            request.read_files.push_back({std::string(given.option->flag), given.text});
+        apply(given, request, files);
+        const bool named = std::ranges::find(request.without_effect, given.flag) != request.without_effect.end();
+        if (is_for_ipus(*given.option) && !named) request.without_effect.push_back(given.flag);
+    }
+    request.exported_settings = settings_text(options);
+    request.program = std::move(line.rest);
+    if (request.program.empty() && !request.help && !request.version)
+        refuse_line("expected a program after the options, as in: poprun --num-instances 2 --num-replicas 2 train.py");
+    return request;
+}
+
+options::HelpPage poprun_page(const std::string& called) {
+    options::HelpPage page{.called = called, .operands = "program [arguments]"};
+    page.summary =
+        "Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a "
+        "script that cnntrain stands for, also after python or python3, or any other.";
+    page.examples =
+        "  cnntrain poprun --num-instances 2 --num-replicas 2 train.py --data-dir DIR\n"
+        "  cnntrain poprun --host node[0-3] --num-instances 8 --num-replicas 8 train.py --data-dir DIR\n";
+    std::string for_ipus;
+    for (const PoprunOption& option : kOptions) {
+        if (is_for_ipus(option)) {
+            for_ipus += (for_ipus.empty() ? "" : ", ") + std::string(option.flag);
+            continue;
+        }
+        options::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
+        if (option.takes != Takes::nothing) row.arity = options::Arity::one;
+        if (option.takes == Takes::boolean) row.choices = {"yes", "no"};
+        row.path = row.value == "FILE" || row.value == "FOLDER";
+        row.help = row.summary = option.help;
+        row.main = option.is_main;
+        page.rows.push_back(std::move(row));
+    }
+    page.all_only = "\n" + options::paragraph("Without effect on CPUs, and named in one notice: " + for_ipus +
+                                              ", and every other --vipu-... option.");
+    page.more =
+        "\nOptions end at the program's name. Every instance gets the variables POPDIST_* and its rank.\n"
+        "Exit code: that of the first instance that failed (128 + its number when a signal ended it), 2 for\n"
+        "a line that cannot be right, 4 without Open MPI, 127 when there is no such program, 143 after\n"
+        "SIGTERM, SIGINT or SIGHUP.\n";
+    return page;
+}
+
+void export_settings(const PoprunRequest& request, FileSystem& files) {
+    if (!request.export_path) return;
+    check_outputs(
+        files,
+        {{{"poprun: --export-config", *request.export_path}, request.overwrite_export, "--overwrite-config yes"}},
+        request.read_files);
+    write_text(files, *request.export_path, request.exported_settings);
 }
 
 }  // namespace cnntrain::launch
