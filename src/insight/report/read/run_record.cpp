@@ -76,15 +76,14 @@ void add_rows(Predictions& result, const json& document) {
         if (!is_known(sample.label) || !std::ranges::all_of(sample.classes, is_known))
             throw Error(ErrorKind::data, "a class that has no name");
     }
-    for (const auto& [row, picture] : document.at("pictures").items()) {
-        std::string text = picture.get<std::string>();
-        if (is_base64(text)) result.rows.at(std::stoul(row)).picture = std::move(text);
-    }
-    const json maps = document.value("maps", json::object());
-    for (const auto& [row, picture] : maps.items()) {
-        std::string text = picture.get<std::string>();
-        if (is_base64(text)) result.rows.at(std::stoul(row)).map = std::move(text);
-    }
+    const auto add_pictures = [&](const json& pictures, std::string Sample::*member) {
+        for (const auto& [row, picture] : pictures.items()) {
+            std::string text = picture.get<std::string>();
+            if (is_base64(text)) result.rows.at(std::stoul(row)).*member = std::move(text);
+        }
+    };
+    add_pictures(document.at("pictures"), &Sample::picture);
+    add_pictures(document.value("maps", json::object()), &Sample::map);
     for (const auto& [row, tokens] : document.at("texts").items())
         result.rows.at(std::stoul(row)).tokens = tokens.get<Numbers>();
 }
@@ -469,10 +468,6 @@ std::string folder_of(const std::string& path) {
     return path.substr(0, path.find_last_of('/'));
 }
 
-bool is_directly_in(const std::string& path, const std::string& folder) {
-    return folder_of(path) == folder;
-}
-
 /// Tables of other programs have other columns.
 bool has_iterations(const Table& table) {
     return table.rows() > 0 && table.has("iteration");
@@ -538,7 +533,7 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
     run.checkpoint = read_checkpoint(files, run.folder);
     const bool has_records = run.arguments.contains("checkpoint_path") || has_iterations(run.training) ||
                              has_iterations(run.validation) || !run.log.command_line.empty();
-    if (!has_records && run.checkpoint && !is_directly_in(run.checkpoint->path, run.folder)) {
+    if (!has_records && run.checkpoint && folder_of(run.checkpoint->path) != run.folder) {
         throw Error(ErrorKind::not_found, folder + ": holds no run itself; give the folder of a run in it, such as " +
                                               folder_of(run.checkpoint->path));
     }
