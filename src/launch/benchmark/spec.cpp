@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kLongestLine = 1'000'000;
 constexpr std::size_t kMostMatches = 1000;  // per line, because each match may scan the rest of the line
 
-[[noreturn]] void refuse_pattern(const std::string& what) {
-    throw Error(ErrorKind::data, what);
+[[noreturn]] void refuse_spec(const std::string& message) {
+    throw Error(ErrorKind::data, message);
 }
 
 bool is_ascii(std::string_view text) {
@@ -38,11 +38,11 @@ Pattern::Pattern(const std::string& regexp) {
     engine_ = std::make_unique<RE2>(regexp, options);
     if (!engine_->ok()) {
         const std::string& where = engine_->error_arg();
-        refuse_pattern("cannot be read as a pattern of RE2, which has no lookaround and no backreferences: " +
-                       engine_->error() + (where.empty() ? "" : " (at '" + where + "')"));
+        refuse_spec("cannot be read as a pattern of RE2, which has no lookaround and no backreferences: " +
+                    engine_->error() + (where.empty() ? "" : " (at '" + where + "')"));
     }
     const int groups = engine_->NumberOfCapturingGroups();
-    if (groups != 1) refuse_pattern("expected exactly one group in parentheses, has " + std::to_string(groups));
+    if (groups != 1) refuse_spec("expected exactly one group in parentheses, has " + std::to_string(groups));
 }
 
 Pattern::~Pattern() = default;
@@ -64,10 +64,6 @@ std::vector<std::string> Pattern::matches(std::string_view line) const {
 }
 
 namespace {
-
-[[noreturn]] void refuse_spec(const std::string& message) {
-    throw Error(ErrorKind::data, message);
-}
 
 std::string at_line(const YAML::Node& node) {
     return "line " + std::to_string(node.Mark().line + 1) + ": ";
