@@ -3,11 +3,6 @@
 #include "cnntrain/base/hash.h"
 
 namespace cnntrain {
-namespace {
-
-constexpr std::uint64_t kMaxFieldNumber = (1U << 29) - 1;
-
-}  // namespace
 
 bool take_varint(std::span<const std::byte>& packed, std::uint64_t& value) {
     value = 0;
@@ -66,6 +61,7 @@ bool WireReader::read_value(std::uint64_t type) {
 }
 
 bool WireReader::next() {
+    constexpr std::uint64_t kMaxFieldNumber = (1U << 29) - 1;
     if (at_ == end_) return false;
     std::uint64_t tag = 0;
     if (!read_varint(tag)) return fail();
