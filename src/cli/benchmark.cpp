@@ -9,12 +9,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/poprun.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/observer.h"
 
 namespace cnntrain::cli {
@@ -168,7 +168,7 @@ constexpr std::string_view kBenchmarkExplanation =
 
 benchmark::Host process_host() {
     benchmark::Host host;
-    host.machine = launch::this_machine(comm::process_environment(), own_program());
+    host.machine = launch::this_machine(process_variables(), own_program());
     host.spec_folders = options::process_environment().config_folders;
     host.output = &terminal_output();
     host.notes = &std::cerr;

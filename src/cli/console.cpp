@@ -28,7 +28,7 @@ std::streambuf* standard_output = nullptr;  // behind a PrintableOutput
 /// A launcher whose variables cannot be read is refused elsewhere.
 bool is_launched() {
     try {
-        return comm::read_launched(comm::process_environment()).world.has_value();
+        return comm::read_launched(process_variables()).world.has_value();
     } catch (const Error&) {
         return true;
     }

@@ -212,7 +212,7 @@ int plan_command(const Invocation& invocation) {
     if (flags.print_help_if_wanted()) return 0;
     plan::PlanSettings settings = plan_settings(flags);
     check_process_flags(flags);
-    const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
+    const std::optional<comm::World> world = comm::read_launched(process_variables()).world;
     const bool is_first = !world || world->rank == 0;
     const options::ParseResult line = parsed_line(command, words, flags);
     for (const std::string& notice : line.notices) {

@@ -16,11 +16,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/flags.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/compile_request.h"
 
 namespace cnntrain::cli {
@@ -38,7 +38,7 @@ void print_poprun_version(const std::string& format) {
         std::cout << own << '\n';
         return;
     }
-    const auto open_mpi = launch::this_machine(comm::process_environment(), "").open_mpi;
+    const auto open_mpi = launch::this_machine(process_variables(), "").open_mpi;
     const std::string major = open_mpi ? std::to_string(open_mpi->major) : "none";
     if (format == "full-text") {
         std::cout << own << "\nOpen MPI " << major << '\n';
@@ -99,7 +99,7 @@ int poprun_command(const Invocation& invocation) {
         print_poprun_version(request.version_format);
         return 0;
     }
-    const Machine machine = launch::this_machine(comm::process_environment(), own_program());
+    const Machine machine = launch::this_machine(process_variables(), own_program());
     Plan plan = launch::plan_launch(request, machine);
     constexpr int kTag = 16;  // mpirun's, in front of each line: "[1,10]<stdout>:"
     const int columns = columns_of(console_terminal(), 0) - kTag;
@@ -113,7 +113,7 @@ int poprun_command(const Invocation& invocation) {
 int poprun_instance(const std::vector<std::string>& program) {
     constexpr int kNotFound = 127;
     constexpr int kNotStarted = 126;
-    const int number = launch::become_instance(program, comm::process_environment());
+    const int number = launch::become_instance(program, process_variables());
     std::cerr << "error: poprun: " + program.front() + " cannot be started here: " + std::strerror(number) + '\n';
     return number == ENOENT ? kNotFound : kNotStarted;
 }

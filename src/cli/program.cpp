@@ -59,7 +59,7 @@ std::vector<std::string> without_module_switch(std::vector<std::string> words) {
 /// before the process has a second thread. Commands that start other processes keep all cores for those.
 void take_core_share(options::Command command) {
     if (command == options::Command::poprun || command == options::Command::benchmark) return;
-    const comm::Environment environment = comm::process_environment();
+    const Variables environment = process_variables();
     const auto world = comm::read_launched(environment).world;
     if (!world || !world->local_rank || world->local_size.value_or(1) == 1) return;
     const auto placement = environment.find(kPlacementVariable);
@@ -73,7 +73,7 @@ void refuse_useless_processes(options::Command command, const Invocation& invoca
     const bool shares = tasks::serves(command) || command == Command::restore;      // run_options.cpp decides
     if (shares || command == Command::profile || command == Command::plan) return;  // plan measures the network
     if (std::ranges::any_of(invocation.arguments, options::asks_help)) return;
-    const auto world = comm::read_launched(comm::process_environment()).world;
+    const auto world = comm::read_launched(process_variables()).world;
     if (world && world->size > 1) refuse_processes(*world, invocation);
 }
 

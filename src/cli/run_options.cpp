@@ -142,7 +142,7 @@ void require_run_memory(const options::Settings& settings, options::Command comm
 int parse_and_run(options::Command command, const Invocation& invocation,
                   const std::function<int(const options::ParseResult&, const run::Host&)>& run,
                   const std::function<options::ParseResult(const options::ParseResult&)>& complete) {
-    const comm::Launched launched = comm::read_launched(comm::process_environment());
+    const comm::Launched launched = comm::read_launched(process_variables());
     options::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
         std::cout << options::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
@@ -188,7 +188,7 @@ std::string script_of(const Invocation& invocation) {
 }
 
 RecipeHost this_host() {
-    return recipe_host(comm::read_launched(comm::process_environment()));
+    return recipe_host(comm::read_launched(process_variables()));
 }
 
 /// The call of our command that replaces the recipe's command line. Rank 0 logs it.

@@ -9,7 +9,7 @@
 namespace cnntrain::comm {
 namespace {
 
-Environment open_mpi(const std::string& rank, const std::string& size) {
+Variables open_mpi(const std::string& rank, const std::string& size) {
     return {{"OMPI_COMM_WORLD_RANK", rank},
             {"OMPI_COMM_WORLD_SIZE", size},
             {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
@@ -17,7 +17,7 @@ Environment open_mpi(const std::string& rank, const std::string& size) {
 }
 
 /// Instance 3 of 4 with 2 replicas each, the second one of its host.
-Environment poprun() {
+Variables poprun() {
     return {{"POPDIST_NUM_TOTAL_REPLICAS", "8"},   {"POPDIST_NUM_LOCAL_REPLICAS", "2"},
             {"POPDIST_NUM_IPUS_PER_REPLICA", "4"}, {"POPDIST_UNIFORM_REPLICAS_PER_INSTANCE", "1"},
             {"POPDIST_REPLICA_INDEX_OFFSET", "6"}, {"POPDIST_LOCAL_INSTANCE_INDEX", "1"},
@@ -25,17 +25,17 @@ Environment poprun() {
             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
 }
 
-Environment slurm() {
+Variables slurm() {
     return {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "7"},
             {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "3"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
 }
 
-Environment with(Environment environment, const std::string& variable, const std::string& value) {
+Variables with(Variables environment, const std::string& variable, const std::string& value) {
     environment[variable] = value;
     return environment;
 }
 
-Environment without(Environment environment, const std::string& variable) {
+Variables without(Variables environment, const std::string& variable) {
     environment.erase(variable);
     return environment;
 }
@@ -79,7 +79,7 @@ TEST(Launcher, ABatchScriptOfSlurmIsNoRank) {
 }
 
 TEST(Launcher, MpirunWithinSlurmCounts) {
-    Environment both = open_mpi("1", "2");
+    Variables both = open_mpi("1", "2");
     both.merge(slurm());
     EXPECT_EQ(read_launched(both).world->launcher, Launcher::open_mpi);
 }
@@ -105,12 +105,12 @@ TEST(Launcher, OneInstanceNeedsNoLauncher) {
 
 struct Wrong {
     const char* name;
-    Environment environment;
+    Variables environment;
     std::vector<std::string> expected;
 };
 
 std::vector<Wrong> wrongs() {
-    Environment alone = poprun();
+    Variables alone = poprun();
     std::erase_if(alone, [](const auto& entry) { return entry.first.starts_with("OMPI"); });
     return {
         {"NoNumber", open_mpi("one", "4"), {"OMPI_COMM_WORLD_RANK=one", "whole number of at least 0"}},
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Environments, Contradictions, ::testing::ValuesIn(wrong
                          [](const auto& instance) { return instance.param.name; });
 
 TEST(Launcher, ReadsTheEnvironmentOfThisProcess) {
-    EXPECT_TRUE(process_environment().contains("PATH"));
+    EXPECT_TRUE(process_variables().contains("PATH"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void fail_as(const std::string& how) {
 }
 
 bool is_launched_as(int rank) {
-    const auto launched = cnntrain::comm::read_launched(cnntrain::comm::process_environment());
+    const auto launched = cnntrain::comm::read_launched(cnntrain::process_variables());
     return launched.world && launched.world->rank == rank;
 }
 

@@ -34,7 +34,7 @@ public:
 };
 
 TEST_F(Mpi, RanksAreThoseOfTheEnvironment) {
-    const World world = read_launched(process_environment()).world.value();
+    const World world = read_launched(process_variables()).world.value();
     EXPECT_EQ(communicator()->rank(), world.rank);
     EXPECT_EQ(communicator()->size(), world.size);
     if (ranks_per_node() == 0) {

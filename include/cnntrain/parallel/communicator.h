@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +36,7 @@
 #include <vector>
 
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/environment.h"
 #include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::comm {
@@ -220,10 +220,6 @@ BucketPlan plan_buckets(std::span<const Parameter> parameters, std::int64_t max_
 // The ranks that a launcher defines, read from environment variables. This needs no MPI, so a command can check its
 // options before MPI starts.
 
-using Environment = std::map<std::string, std::string>;
-/// The environment of this process.
-Environment process_environment();
-
 enum class Launcher : std::uint8_t {
     open_mpi,  // mpirun: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
     pmi,       // Hydra and others: PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
@@ -254,7 +250,7 @@ struct Launched {
 /// daemons. Slurm's variables count only within a step of srun; in a batch script or an salloc shell they describe the
 /// allocation. Throws Error(usage) for malformed or contradictory numbers, and if the instances of a poprun line differ
 /// from the started processes.
-Launched read_launched(const Environment& environment);
+Launched read_launched(const Variables& environment);
 
 // Measured times of messages and sums between the ranks of a run. All functions are collective unless they say
 // otherwise.

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/base/environment.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 
@@ -19,7 +18,7 @@ namespace {
 /// Reads numbers from environment variables; errors name the variable.
 class Numbers {
 public:
-    explicit Numbers(const Environment& environment) : environment_(&environment) {}
+    explicit Numbers(const Variables& environment) : environment_(&environment) {}
 
     bool has(const std::string& variable) const { return environment_->contains(variable); }
     std::optional<int> at_least(int least, const std::string& variable) const {
@@ -40,7 +39,7 @@ public:
     const std::string& text(const std::string& variable) const { return environment_->at(variable); }
 
 private:
-    const Environment* environment_;
+    const Variables* environment_;
 };
 
 void check_below(int index, const std::string& index_variable, int count, const std::string& count_variable) {
@@ -49,7 +48,7 @@ void check_below(int index, const std::string& index_variable, int count, const 
          std::to_string(count) + ", expected a number from 0 to " + std::to_string(count - 1));
 }
 
-struct Variables {
+struct LauncherVariables {
     Launcher launcher;
     const char* rank;
     const char* size;
@@ -57,7 +56,7 @@ struct Variables {
     const char* local_size;
 };
 
-constexpr Variables kVariables[] = {
+constexpr LauncherVariables kVariables[] = {
     {Launcher::open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {Launcher::pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
@@ -93,12 +92,12 @@ std::optional<int> slurm_local_size(const Numbers& numbers, const char* variable
     return tasks[static_cast<std::size_t>(*node)];
 }
 
-bool started_by(const Variables& variables, const Numbers& numbers) {
+bool started_by(const LauncherVariables& variables, const Numbers& numbers) {
     if (variables.launcher == Launcher::slurm && !numbers.has("SLURM_STEP_ID")) return false;
     return numbers.has(variables.rank) || numbers.has(variables.size);
 }
 
-World read_world(const Variables& variables, const Numbers& numbers) {
+World read_world(const LauncherVariables& variables, const Numbers& numbers) {
     World world;
     world.launcher = variables.launcher;
     world.rank = numbers.required(0, variables.rank, variables.size);
@@ -170,14 +169,10 @@ const char* name(Launcher launcher) {
     return entry_of(kNames, launcher);
 }
 
-Environment process_environment() {
-    return process_variables();
-}
-
-Launched read_launched(const Environment& environment) {
+Launched read_launched(const Variables& environment) {
     const Numbers numbers(environment);
     Launched launched;
-    for (const Variables& variables : kVariables) {
+    for (const LauncherVariables& variables : kVariables) {
         if (!started_by(variables, numbers)) continue;
         launched.world = read_world(variables, numbers);
         break;
