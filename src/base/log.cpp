@@ -22,11 +22,10 @@ struct State {
     std::shared_ptr<spdlog::sinks::stderr_color_sink_mt> sink;
     std::unique_ptr<spdlog::logger> logger;
     std::mutex mutex;
-    std::string prefix;  // as a pattern
     Format format = nullptr;
     std::function<void()> before_line;
 
-    void set_pattern() const { logger->set_pattern(format != nullptr ? "%v" : prefix + "%^[%l]%$ %v"); }
+    void set_pattern() const { logger->set_pattern(format != nullptr ? "%v" : "%^[%l]%$ %v"); }
 };
 
 State& state() {
@@ -61,15 +60,6 @@ void print(Level level, const std::string& message) {
 
 void set_level(Level level) {
     state().logger->set_level(kLevels[static_cast<int>(level)]);
-}
-
-void set_prefix(const std::string& prefix) {
-    State& all = state();
-    const std::scoped_lock lock(all.mutex);
-    all.prefix.clear();
-    for (const char c : prefix)
-        all.prefix += c == '%' ? std::string("%%") : std::string(1, c);
-    all.set_pattern();
 }
 
 void set_colours(bool on) {

@@ -74,12 +74,9 @@ TEST(Log, WritesLevelAndTextToStderr) {
     log::set_level(log::Level::info);
     log::debug("hidden");
     log::info("100% {} done");
-    log::set_prefix("[rank 3%] ");
     log::warning("careful");
-    log::set_prefix("");
     log::error("bad");
-    EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "[info] 100% {} done\n[rank 3%] [warning] careful\n[error] bad\n");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "[info] 100% {} done\n[warning] careful\n[error] bad\n");
 }
 
 }  // namespace

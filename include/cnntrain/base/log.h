@@ -11,9 +11,6 @@ enum class Level { debug, info, warning, error };
 
 void set_level(Level level);
 
-/// Prefix for every line, for example "[rank 3] "; empty by default.
-void set_prefix(const std::string& prefix);
-
 /// Warnings and errors in colour; off by default.
 void set_colours(bool on);
 
