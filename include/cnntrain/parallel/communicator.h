@@ -138,7 +138,6 @@ struct UpdateStatus {
     bool stop = false;
     bool not_finite = false;
     bool damaged_data = false;
-    bool checkpoint_due = false;
     bool operator==(const UpdateStatus&) const = default;
 };
 

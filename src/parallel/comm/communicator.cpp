@@ -17,22 +17,13 @@ namespace {
 
 constexpr std::int64_t kShardUnit = 16;  // in elements
 
-// Bits of the word that ranks exchange.
-constexpr std::uint64_t kStop = 1;
-constexpr std::uint64_t kNotFinite = 2;
-constexpr std::uint64_t kDamagedData = 4;
-constexpr std::uint64_t kCheckpointDue = 8;
-
+/// The word that ranks exchange has a bit for each flag.
 std::uint64_t to_word(const UpdateStatus& status) {
-    return (status.stop ? kStop : 0) | (status.not_finite ? kNotFinite : 0) | (status.damaged_data ? kDamagedData : 0) |
-           (status.checkpoint_due ? kCheckpointDue : 0);
+    return (status.stop ? 1U : 0U) | (status.not_finite ? 2U : 0U) | (status.damaged_data ? 4U : 0U);
 }
 
 UpdateStatus to_status(std::uint64_t word) {
-    return {.stop = (word & kStop) != 0,
-            .not_finite = (word & kNotFinite) != 0,
-            .damaged_data = (word & kDamagedData) != 0,
-            .checkpoint_due = (word & kCheckpointDue) != 0};
+    return {.stop = (word & 1U) != 0, .not_finite = (word & 2U) != 0, .damaged_data = (word & 4U) != 0};
 }
 
 }  // namespace
