@@ -35,7 +35,7 @@ Pattern::Pattern(const std::string& regexp) {
     // Lines may contain bytes that are not UTF-8. Only a pattern with non-ASCII characters needs to know where
     // characters end.
     if (is_ascii(regexp)) options.set_encoding(RE2::Options::EncodingLatin1);
-    engine_ = std::make_unique<RE2>(regexp, options);
+    engine_ = std::make_shared<const RE2>(regexp, options);
     if (!engine_->ok()) {
         const std::string& where = engine_->error_arg();
         refuse_spec("cannot be read as a pattern of RE2, which has no lookaround and no backreferences: " +
@@ -44,10 +44,6 @@ Pattern::Pattern(const std::string& regexp) {
     const int groups = engine_->NumberOfCapturingGroups();
     if (groups != 1) refuse_spec("expected exactly one group in parentheses, has " + std::to_string(groups));
 }
-
-Pattern::~Pattern() = default;
-Pattern::Pattern(Pattern&&) noexcept = default;
-Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
 std::vector<std::string> Pattern::matches(std::string_view line) const {
     const re2::StringPiece text(line.data(), std::min(line.size(), kLongestLine));

@@ -23,16 +23,13 @@ public:
     /// `regexp`: has exactly one group. RE2's syntax is Python's, but for lookaround, backreferences and rare spellings
     /// (\Z, {,n}, (?#...)). Error(data) describes a mistake.
     explicit Pattern(const std::string& regexp);
-    ~Pattern();
-    Pattern(Pattern&&) noexcept;
-    Pattern& operator=(Pattern&&) noexcept;
 
     /// The text of the group in each match in the line, from left to right; "" if the group took no part in the match.
     /// Considers at most the first megabyte and the first thousand matches.
     std::vector<std::string> matches(std::string_view line) const;
 
 private:
-    std::unique_ptr<re2::RE2> engine_;
+    std::shared_ptr<const re2::RE2> engine_;
 };
 
 enum class Reduction : std::uint8_t { mean, final, min, value };
