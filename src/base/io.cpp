@@ -39,6 +39,17 @@ bool is_directory(const FileSystem& files, const std::string& path) {
     return known_kind(files, path) == FileKind::directory;
 }
 
+void for_each_piece(const InputFile& file, std::uint64_t begin, std::uint64_t bytes,
+                    const std::function<void(std::span<const std::byte>)>& visit) {
+    constexpr std::uint64_t kAtOnce = 1 << 20;
+    std::vector<std::byte> piece;
+    for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
+        piece.resize(std::min(kAtOnce, bytes - at));
+        file.read_at(begin + at, piece);
+        visit(piece);
+    }
+}
+
 std::string text_in(const InputFile& file, std::uint64_t begin, std::uint64_t bytes) {
     std::string text(bytes, '\0');
     file.read_at(begin, std::as_writable_bytes(std::span(text)));
@@ -316,14 +327,8 @@ FileContent content_of(std::string_view text) {
 }
 
 FileContent content_of(const InputFile& file) {
-    constexpr std::uint64_t kAtOnce = 1 << 20;
     FileContent content;
-    std::vector<std::byte> part;
-    while (content.bytes < file.size_bytes()) {
-        part.resize(std::min(kAtOnce, file.size_bytes() - content.bytes));
-        file.read_at(content.bytes, part);
-        content.add(part);
-    }
+    for_each_piece(file, 0, file.size_bytes(), [&](std::span<const std::byte> piece) { content.add(piece); });
     return content;
 }
 

@@ -176,11 +176,10 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
         files.create(path);  // a folder that cannot be written is an error now, not after the work
 }
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;  // bytes that are copied or compared at a time
-
 /// Error(storage) unless the file has these bytes. `read` is called as InputFile::read_at().
 template <typename Read>
 void check_written(const FileSystem& files, const std::string& path, std::uint64_t size, const Read& read) {
+    constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;  // bytes that are compared at a time
     const std::unique_ptr<InputFile> written = files.open(path);
     bool same = written->size_bytes() == size;
     std::vector<std::byte> expected;
@@ -201,15 +200,11 @@ void check_written(const FileSystem& files, const std::string& path, std::uint64
 /// All are written before the first gets its name.
 void publish(const FileSystem& memory, FileSystem& files, const std::vector<std::string>& paths) {
     std::vector<std::unique_ptr<OutputFile>> outputs;
-    std::vector<std::byte> bytes;
     for (const std::string& path : paths) {
         outputs.push_back(files.create(path));
         const std::unique_ptr<InputFile> content = memory.open(path);
-        for (std::uint64_t at = 0; at < content->size_bytes(); at += kPiece) {
-            bytes.resize(std::min(kPiece, content->size_bytes() - at));
-            content->read_at(at, bytes);
-            outputs.back()->write(bytes);
-        }
+        for_each_piece(*content, 0, content->size_bytes(),
+                       [&](std::span<const std::byte> piece) { outputs.back()->write(piece); });
     }
     for (const auto& output : outputs)
         output->commit();

@@ -155,17 +155,13 @@ std::string by_hand(const PublishedWeights& weights, const std::string& path) {
 
 /// Reads a file piece by piece, and writes it to `copy` unless that is null. Returns its SHA-256.
 std::string sum_of(const FileSystem& files, const std::string& path, OutputFile* copy, const FetchHost& host) {
-    constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
     const auto file = files.open(path);
-    std::vector<std::byte> piece(std::min(kPieceBytes, file->size_bytes()));
     Sha256 sum;
-    for (std::uint64_t at = 0; at < file->size_bytes(); at += piece.size()) {
+    for_each_piece(*file, 0, file->size_bytes(), [&](std::span<const std::byte> piece) {
         if (host.stop_requested && host.stop_requested()) throw Interrupted();
-        piece.resize(std::min(kPieceBytes, file->size_bytes() - at));
-        file->read_at(at, piece);
         sum.add(piece);
         if (copy != nullptr) copy->write(piece);
-    }
+    });
     return sum.digits();
 }
 

@@ -84,6 +84,9 @@ public:
 bool exists(const FileSystem& files, const std::string& path);
 bool is_directory(const FileSystem& files, const std::string& path);
 
+/// Visits bytes [begin, begin + bytes) of a file, a megabyte at a time.
+void for_each_piece(const InputFile& file, std::uint64_t begin, std::uint64_t bytes,
+                    const std::function<void(std::span<const std::byte>)>& visit);
 /// Error(data) when the file ends before.
 std::string text_in(const InputFile& file, std::uint64_t begin, std::uint64_t bytes);
 /// All of a file. Error(data) when it is larger than `most_bytes`.

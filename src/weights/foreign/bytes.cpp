@@ -92,13 +92,7 @@ void FileSlice::read_into(std::uint64_t at, std::span<std::byte> out, std::strin
 }
 
 void FileSlice::for_each_piece(const std::function<void(std::span<const std::byte>)>& visit) const {
-    constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-    std::vector<std::byte> piece(static_cast<std::size_t>(std::min(size_, kPiece)));
-    for (std::uint64_t at = 0; at < size_; at += piece.size()) {
-        piece.resize(static_cast<std::size_t>(std::min(kPiece, size_ - at)));
-        file_->read_at(offset_ + at, piece);
-        visit(piece);
-    }
+    cnntrain::for_each_piece(*file_, offset_, size_, visit);
 }
 
 NameBudget::NameBudget(std::string path, std::uint64_t file_bytes) : path_(std::move(path)) {
