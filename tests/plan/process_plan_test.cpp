@@ -151,7 +151,7 @@ TEST(PlanProcesses, SlowProcessesExplainAPublishedEfficiency) {
     process.waits = waits_of(process.step, times, plan);
     EXPECT_NEAR(1e3 * process.step.samples / process.step.total_ms(), 39.55, 0.01);
     for (const plan::ScalingCurve& curve : plan::predicted(process, plan)) {
-        SCOPED_TRACE(plan::name(curve.method));
+        SCOPED_TRACE(::testing::Message() << curve.method.wire_bits << " bits, overlap " << curve.method.overlap);
         const plan::DataParallelTime& time = curve.points.front().time;
         EXPECT_GT(time.efficiency, curve.method.overlap ? 0.99 : 0.9);
         EXPECT_LT(time.efficiency, 1);

@@ -109,11 +109,6 @@ DataParallelTime data_parallel_time(const ProcessStep& step, std::span<const Rea
     return result;
 }
 
-std::string name(const ReduceMethod& method) {
-    return std::string(method.hierarchical ? "hierarchical" : "flat") + ", " + std::to_string(method.wire_bits) +
-           " bits, " + (method.overlap ? "overlapped" : "after backward");
-}
-
 namespace {
 
 /// The end of each function's backward pass, from the start of backward, which begins with the last function.

@@ -23,9 +23,6 @@ double expected_maximum(std::int64_t count);
 /// positive.
 double relative_deviation(std::span<const double> numbers);
 
-/// "flat, 32 bits, overlapped"
-std::string name(const ReduceMethod& method);
-
 struct ScalingPoint {
     std::int64_t processes = 1;
     DataParallelTime time;          // of equally fast processes whose input is there
