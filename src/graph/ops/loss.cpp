@@ -4,11 +4,18 @@
 #include <string>
 
 #include "cnntrain/base/rng.h"
-#include "graph/ops/class_weights.h"
 #include "graph/ops/op_support.h"
 
 namespace cnntrain::ops {
 
+using graph::SoftmaxAttrs;
+using graph::TopKAttrs;
+
+namespace {
+
+// Weights of classes in a cross entropy (SoftmaxAttrs in cnntrain/graph/op.h).
+
+/// Checks that there are no weights, or one for each class, finite and not negative.
 void expect_class_weights(const std::vector<double>& weights, std::int64_t classes) {
     if (!weights.empty() && std::ssize(weights) != classes)
         reject(std::to_string(weights.size()) + " class weights for " + std::to_string(classes) + " classes");
@@ -16,7 +23,7 @@ void expect_class_weights(const std::vector<double>& weights, std::int64_t class
     if (!std::ranges::all_of(weights, legal)) reject("class weights must be finite and not negative");
 }
 
-void describe_class_weights(const std::vector<double>& weights, graph::AttrText& text) {
+void describe_class_weights(const std::vector<double>& weights, AttrText& text) {
     if (weights.empty()) return;
     std::ostringstream all;
     for (const double weight : weights)
@@ -24,10 +31,27 @@ void describe_class_weights(const std::vector<double>& weights, graph::AttrText&
     text.item("class weights", all.str());
 }
 
-using graph::SoftmaxAttrs;
-using graph::TopKAttrs;
+/// The weights, and the totals over a micro-batch from which the factor of its loss follows.
+class ClassWeights {
+public:
+    explicit ClassWeights(const std::vector<double>& weights) : weights_(weights) {}
 
-namespace {
+    bool all_one() const { return weights_.empty(); }
+    double operator[](std::size_t c) const { return all_one() ? 1 : weights_[c]; }
+
+    void count_sample() { samples_ += 1; }
+    void count_label(std::size_t label, double share) { labels_ += share * (*this)[label]; }
+    /// Samples / weight of their labels, by which the sum of the losses is multiplied.
+    double scale() const {
+        if (all_one()) return 1;
+        return labels_ > 0 ? samples_ / labels_ : 0;
+    }
+
+private:
+    const std::vector<double>& weights_;
+    double samples_ = 0;
+    double labels_ = 0;
+};
 
 void expect_logits_and_labels(const Attrs& attrs, Descs inputs) {
     const double smoothing = std::get<SoftmaxAttrs>(attrs).label_smoothing;
