@@ -61,7 +61,8 @@ public:
 
     const Attrs& attrs() const { return node_.attrs; }
     template <typename A> const A& attrs_as() const { return std::get<A>(node_.attrs); }
-    std::size_t input_count() const { return node_.inputs.size(); }
+    const std::vector<ValueId>& inputs() const { return node_.inputs; }
+    std::size_t output_count() const { return node_.outputs.size(); }
     ValueId input(std::size_t i) const { return node_.inputs.at(i); }
     ValueId output(std::size_t i) const { return node_.outputs.at(i); }
     const TensorDesc& desc(ValueId value) const { return graph_.desc(value); }

@@ -116,18 +116,6 @@ std::vector<TensorDesc> infer_attention_grad(const Attrs& attrs, Descs inputs) {
     return {inputs[0], inputs[0], inputs[0]};
 }
 
-void attention_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 2)) return;
-    std::vector<ValueId> inputs;
-    for (std::size_t i = 0; i < context.input_count(); ++i)
-        inputs.push_back(context.input(i));
-    inputs.insert(inputs.end(), {context.output(0), context.output(1), context.grad_output(0)});
-    const std::vector<ValueId> gradients = context.add(OpKind::attention_grad, context.attrs(), inputs, "grad");
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-        if (context.needs(i)) context.set_grad(i, gradients[i]);
-    }
-}
-
 /// Two products of [S,d] with [d,S] or [S,S] in every head; backward has four, without those that it computes again.
 double attention_flops(const Attrs& attrs, Descs inputs, Descs /*outputs*/) {
     const Sizes sizes(std::get<AttentionAttrs>(attrs), inputs[0], is_packed(inputs.size(), 1));
@@ -308,23 +296,19 @@ void describe_attention(const AttentionAttrs& a, AttrText& text) {
     text.item("site", a.site);
 }
 
-double mask_flops(const Attrs& /*attrs*/, Descs /*inputs*/, Descs outputs) {
-    return static_cast<double>(outputs[0].elements());
-}
-
 }  // namespace
 
 std::vector<OpDef> attention_ops() {
     return {
         {.kind = OpKind::attention_mask,
          .infer = typed<infer_mask>,
-         .flops = mask_flops,
+         .flops = flops_per_output<1>,
          .evaluate = typed<evaluate_mask>,
          .describe = typed<describe_mask>},
         {.kind = OpKind::attention,
          .results = {Layout::rows, Layout::plain},
          .infer = infer_attention,
-         .gradient = attention_gradient,
+         .gradient = gradient_by_op<OpKind::attention_grad, 0, 1>,
          .flops = attention_flops,
          .evaluate_random = typed<evaluate_attention>,
          .describe = typed<describe_attention>},

@@ -196,11 +196,6 @@ std::vector<TensorDesc> infer_max_pool(const Attrs& attrs, Descs inputs) {
               window_count(x[2], p.left + p.right, a.kernel, a.stride), x[3]}}};
 }
 
-void max_pool_gradient(GradContext& context) {
-    const std::vector<ValueId> inputs = {context.input(0), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::max_pool_grad, context.attrs(), inputs, "grad"));
-}
-
 std::vector<TensorDesc> infer_max_pool_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 2);
     const TensorDesc y = infer_max_pool(attrs, inputs.first(1)).front();
@@ -345,7 +340,7 @@ std::vector<OpDef> conv_ops() {
          .inputs = {{Layout::image}},
          .results = {Layout::image},
          .infer = infer_max_pool,
-         .gradient = max_pool_gradient,
+         .gradient = gradient_by_op<OpKind::max_pool_grad>,
          .flops = max_pool_flops,
          .evaluate = evaluate_max_pool,
          .describe = typed<describe_max_pool>,

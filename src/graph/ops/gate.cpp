@@ -66,13 +66,6 @@ std::vector<TensorDesc> infer_scale_channels(const Attrs& /*attrs*/, Descs input
     return {inputs[0]};
 }
 
-void scale_channels_gradient(GradContext& context) {
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
-    const std::vector<ValueId> gradients = context.add(OpKind::scale_channels_grad, NoAttrs{}, inputs, "grad");
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-        context.set_grad(i, gradients[i]);
-}
-
 std::vector<TensorDesc> infer_scale_channels_grad(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 3);
     expect_gate(inputs[0], inputs[1]);
@@ -158,7 +151,7 @@ std::vector<OpDef> gate_ops() {
          .inputs = {{Layout::image}, {Layout::rows}},
          .results = {Layout::image},
          .infer = infer_scale_channels,
-         .gradient = scale_channels_gradient,
+         .gradient = gradient_by_op<OpKind::scale_channels_grad>,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_scale_channels,
          .by_sample = always},

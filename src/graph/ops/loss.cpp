@@ -70,12 +70,6 @@ std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
     return {{DType::f32, {}}, {DType::f32, {}}};
 }
 
-void loss_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 2)) return;
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::softmax_cross_entropy_grad, context.attrs(), inputs, "grad"));
-}
-
 std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 3);
     expect_logits_and_labels(attrs, inputs);
@@ -262,13 +256,6 @@ std::vector<TensorDesc> infer_mixed_loss(const Attrs& attrs, Descs inputs) {
     return {{DType::f32, {}}, {DType::f32, {}}};
 }
 
-/// The shares are data: they have no gradient.
-void mixed_loss_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 2)) return;
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::mixed_cross_entropy_grad, context.attrs(), inputs, "grad"));
-}
-
 std::vector<TensorDesc> infer_mixed_loss_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 4);
     expect_targets(attrs, inputs);
@@ -377,11 +364,6 @@ std::vector<TensorDesc> infer_distillation(const Attrs& attrs, Descs inputs) {
     return {{DType::f32, {}}};
 }
 
-void distillation_gradient(GradContext& context) {
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::distillation_grad, context.attrs(), inputs, "grad"));
-}
-
 std::vector<TensorDesc> infer_distillation_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 4);
     expect_teacher(attrs, inputs);
@@ -445,12 +427,6 @@ std::vector<TensorDesc> infer_sigmoid_loss(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_label_sets(attrs, inputs);
     return {{DType::f32, {}}, {DType::f32, {}}};
-}
-
-void sigmoid_loss_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 2)) return;
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::sigmoid_cross_entropy_grad, context.attrs(), inputs, "grad"));
 }
 
 std::vector<TensorDesc> infer_sigmoid_loss_grad(const Attrs& attrs, Descs inputs) {
@@ -532,7 +508,7 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::softmax_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_loss,
-         .gradient = loss_gradient,
+         .gradient = gradient_by_op<OpKind::softmax_cross_entropy_grad>,
          .flops = flops_per_input<6>,
          .evaluate = typed<evaluate_loss>,
          .describe = typed<describe_softmax>,
@@ -561,7 +537,7 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::mixed_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_mixed_loss,
-         .gradient = mixed_loss_gradient,
+         .gradient = gradient_by_op<OpKind::mixed_cross_entropy_grad>,  // the shares are data
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss,
          .describe = typed<describe_mixed_targets>},
@@ -575,7 +551,7 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::distillation,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_distillation,
-         .gradient = distillation_gradient,
+         .gradient = gradient_by_op<OpKind::distillation_grad>,
          .flops = flops_per_input<12>,
          .evaluate = evaluate_distillation,
          .describe = describe_distillation,
@@ -590,7 +566,7 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::sigmoid_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = infer_sigmoid_loss,
-         .gradient = sigmoid_loss_gradient,
+         .gradient = gradient_by_op<OpKind::sigmoid_cross_entropy_grad>,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_sigmoid_loss,
          .describe = typed<describe_sigmoid>,

@@ -100,7 +100,7 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const NormAttr
 // ---- gradient ----
 
 template <OpKind kGradKind> void norm_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 3)) return;
+    if (!only_first_output_has_gradient(context)) return;
     const auto& a = context.attrs_as<NormAttrs>();
     std::vector<ValueId> inputs = {context.input(0),  context.input(1),  context.input(2),
                                    context.output(1), context.output(2), context.grad_output(0)};
@@ -113,7 +113,7 @@ template <OpKind kGradKind> void norm_gradient(GradContext& context) {
 
 /// Gradient of a norm by the moving averages, which do not depend on x and get no gradients.
 void inference_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 1)) return;
+    if (!only_first_output_has_gradient(context)) return;
     auto a = context.attrs_as<NormAttrs>();
     a.given_statistics = true;
     std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2),
@@ -265,7 +265,7 @@ std::vector<TensorDesc> infer_layer_norm(const LayerNormAttrs& a, Descs inputs) 
 
 void layer_norm_gradient(GradContext& context) {
     const auto& a = context.attrs_as<LayerNormAttrs>();
-    if (!only_first_output_has_gradient(context, a.residual ? 4 : 3)) return;
+    if (!only_first_output_has_gradient(context)) return;
     const ValueId z = a.residual ? context.output(3) : context.input(0);
     const std::vector<ValueId> inputs = {z, context.input(1), context.output(1), context.output(2),
                                          context.grad_output(0)};

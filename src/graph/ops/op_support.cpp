@@ -106,8 +106,8 @@ bool always(const Attrs& /*attrs*/) {
     return true;
 }
 
-bool only_first_output_has_gradient(const GradContext& context, std::size_t output_count) {
-    for (std::size_t i = 1; i < output_count; ++i) {
+bool only_first_output_has_gradient(const GradContext& context) {
+    for (std::size_t i = 1; i < context.output_count(); ++i) {
         CNNTRAIN_CHECK(!context.has_grad_output(i), "no gradient is defined through output " + std::to_string(i));
     }
     return context.has_grad_output(0);

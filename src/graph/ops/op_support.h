@@ -100,7 +100,18 @@ bool always(const Attrs& attrs);
 
 /// Gradients that only flow through the op's first output: false when it has none. Any other incoming gradient is a
 /// defect of the graph that asked for it.
-bool only_first_output_has_gradient(const graph::GradContext& context, std::size_t output_count);
+bool only_first_output_has_gradient(const graph::GradContext& context);
+
+/// OpDef::gradient by an op that reads all inputs, the outputs with these numbers, and dy. Its results are the gradients
+/// of the first inputs.
+template <OpKind kGrad, std::size_t... kOutputs> void gradient_by_op(GradContext& context) {
+    if (!only_first_output_has_gradient(context)) return;
+    std::vector<ValueId> inputs = context.inputs();
+    inputs.insert(inputs.end(), {context.output(kOutputs)..., context.grad_output(0)});
+    const std::vector<ValueId> gradients = context.add(kGrad, context.attrs(), std::move(inputs), "grad");
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+        context.set_grad(i, gradients[i]);
+}
 
 // The operations by family, one file each; op_table() joins them.
 

@@ -167,13 +167,6 @@ std::vector<TensorDesc> infer_token_loss(const NoAttrs& /*attrs*/, Descs inputs)
     return {{DType::f32, {}}, {DType::f32, {}}, inputs[2]};
 }
 
-void token_loss_gradient(GradContext& context) {
-    if (!only_first_output_has_gradient(context, 3)) return;
-    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.output(2),
-                                         context.grad_output(0)};
-    context.set_grad(0, context.add_one(OpKind::token_cross_entropy_grad, NoAttrs{}, inputs, "grad"));
-}
-
 std::vector<TensorDesc> infer_token_loss_grad(const NoAttrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 5);
     expect_tokens(inputs);
@@ -267,7 +260,7 @@ std::vector<OpDef> token_ops() {
         {.kind = OpKind::token_cross_entropy,
          .inputs = {{Layout::rows}, {}},
          .infer = typed<infer_token_loss>,
-         .gradient = token_loss_gradient,
+         .gradient = gradient_by_op<OpKind::token_cross_entropy_grad, 2>,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_token_loss},
         {.kind = OpKind::token_cross_entropy_grad,
