@@ -53,6 +53,25 @@ private:
     double labels_ = 0;
 };
 
+using Expect = void (*)(const Attrs&, Descs);
+
+/// The sums f32[] of an operation that reads `kInputs` tensors, which `kExpect` checks.
+template <std::size_t kInputs, std::size_t kSums, Expect kExpect>
+std::vector<TensorDesc> infer_sums(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, kInputs);
+    kExpect(attrs, inputs);
+    return std::vector<TensorDesc>(kSums, {DType::f32, {}});
+}
+
+/// The gradient of the logits from these inputs and dloss.
+template <std::size_t kInputs, Expect kExpect>
+std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, kInputs + 1);
+    kExpect(attrs, inputs);
+    expect_same(inputs[kInputs], {DType::f32, {}}, "dloss and f32[]");
+    return {inputs[0]};
+}
+
 void expect_logits_and_labels(const Attrs& attrs, Descs inputs) {
     const double smoothing = std::get<SoftmaxAttrs>(attrs).label_smoothing;
     expect_floating(inputs[0], "logits[N,C]");
@@ -62,19 +81,6 @@ void expect_logits_and_labels(const Attrs& attrs, Descs inputs) {
     if (smoothing < 0 || smoothing >= 1) reject("label smoothing must be in [0, 1)");
     if (smoothing > 0 && inputs[0].shape[1] < 2) reject("label smoothing needs at least two classes");
     expect_class_weights(std::get<SoftmaxAttrs>(attrs).class_weights, inputs[0].shape[1]);
-}
-
-std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 2);
-    expect_logits_and_labels(attrs, inputs);
-    return {{DType::f32, {}}, {DType::f32, {}}};
-}
-
-std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 3);
-    expect_logits_and_labels(attrs, inputs);
-    expect_same(inputs[2], {DType::f32, {}}, "dloss and f32[]");
-    return {inputs[0]};
 }
 
 /// One sample's logits and the statistics of its loss.
@@ -148,12 +154,10 @@ void evaluate_loss_grad(const SoftmaxAttrs& a, RefInputs inputs, RefOutputs outp
     });
 }
 
-std::vector<TensorDesc> infer_top_k(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 2);
+void expect_top_k(const Attrs& attrs, Descs inputs) {
     expect_logits_and_labels(SoftmaxAttrs{}, inputs);
     const std::int64_t k = std::get<TopKAttrs>(attrs).k;
     if (k < 1 || k >= inputs[0].shape[1]) reject("k must be at least 1 and less than the number of classes");
-    return {{DType::f32, {}}};
 }
 
 /// The number of classes that are likelier than the label's.
@@ -248,19 +252,6 @@ void expect_targets(const Attrs& attrs, Descs inputs) {
     if (a.label_smoothing < 0 || a.label_smoothing >= 1) reject("label smoothing must be in [0, 1)");
     if (a.label_smoothing > 0 && inputs[0].shape[1] < 2) reject("label smoothing needs at least two classes");
     expect_class_weights(a.class_weights, inputs[0].shape[1]);
-}
-
-std::vector<TensorDesc> infer_mixed_loss(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 3);
-    expect_targets(attrs, inputs);
-    return {{DType::f32, {}}, {DType::f32, {}}};
-}
-
-std::vector<TensorDesc> infer_mixed_loss_grad(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 4);
-    expect_targets(attrs, inputs);
-    expect_same(inputs[3], {DType::f32, {}}, "dloss and f32[]");
-    return {inputs[0]};
 }
 
 /// One sample's logits and its targets.
@@ -358,19 +349,6 @@ void expect_teacher(const Attrs& attrs, Descs inputs) {
     if (!std::isfinite(temperature) || temperature <= 0) reject("the temperature must be positive");
 }
 
-std::vector<TensorDesc> infer_distillation(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 3);
-    expect_teacher(attrs, inputs);
-    return {{DType::f32, {}}};
-}
-
-std::vector<TensorDesc> infer_distillation_grad(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 4);
-    expect_teacher(attrs, inputs);
-    expect_same(inputs[3], {DType::f32, {}}, "dloss and f32[]");
-    return {inputs[0]};
-}
-
 /// log(softmax(logits / temperature)).
 std::vector<double> softened(std::span<const double> logits, double temperature) {
     const double largest = *std::ranges::max_element(logits);
@@ -421,19 +399,6 @@ void expect_label_sets(const Attrs& attrs, Descs inputs) {
     expect_same(inputs[1], {DType::i32, inputs[0].shape}, "labels and i32[N,C]");
     expect_class_weights(a.positive_weights, inputs[0].shape[1]);
     if (!std::isfinite(a.focus) || a.focus < 0) reject("the exponent of a focal loss must be finite and not negative");
-}
-
-std::vector<TensorDesc> infer_sigmoid_loss(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 2);
-    expect_label_sets(attrs, inputs);
-    return {{DType::f32, {}}, {DType::f32, {}}};
-}
-
-std::vector<TensorDesc> infer_sigmoid_loss_grad(const Attrs& attrs, Descs inputs) {
-    expect_inputs(inputs, 3);
-    expect_label_sets(attrs, inputs);
-    expect_same(inputs[2], {DType::f32, {}}, "dloss and f32[]");
-    return {inputs[0]};
 }
 
 /// A label of 0 or 1 and its logit.
@@ -507,7 +472,7 @@ std::vector<OpDef> loss_ops() {
     return {
         {.kind = OpKind::softmax_cross_entropy,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_loss,
+         .infer = infer_sums<2, 2, expect_logits_and_labels>,
          .gradient = gradient_by_op<OpKind::softmax_cross_entropy_grad>,
          .flops = flops_per_input<6>,
          .evaluate = typed<evaluate_loss>,
@@ -516,13 +481,13 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::softmax_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_loss_grad,
+         .infer = infer_loss_grad<2, expect_logits_and_labels>,
          .flops = flops_per_input<6>,
          .evaluate = typed<evaluate_loss_grad>,
          .describe = typed<describe_softmax>},
         {.kind = OpKind::top_k_correct,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_top_k,
+         .infer = infer_sums<2, 1, expect_top_k>,
          .flops = flops_per_input<1>,
          .evaluate = evaluate_top_k,
          .describe = describe_top_k,
@@ -536,21 +501,21 @@ std::vector<OpDef> loss_ops() {
          .describe = typed<describe_mix_images>},
         {.kind = OpKind::mixed_cross_entropy,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_mixed_loss,
-         .gradient = gradient_by_op<OpKind::mixed_cross_entropy_grad>,  // the shares are data
+         .infer = infer_sums<3, 2, expect_targets>,
+         .gradient = gradient_by_op<OpKind::mixed_cross_entropy_grad>,  // the shares are data: they have none
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss,
          .describe = typed<describe_mixed_targets>},
         {.kind = OpKind::mixed_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_mixed_loss_grad,
+         .infer = infer_loss_grad<3, expect_targets>,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_mixed_loss_grad,
          .describe = typed<describe_mixed_targets>},
         {.kind = OpKind::distillation,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_distillation,
+         .infer = infer_sums<3, 1, expect_teacher>,
          .gradient = gradient_by_op<OpKind::distillation_grad>,
          .flops = flops_per_input<12>,
          .evaluate = evaluate_distillation,
@@ -559,13 +524,13 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::distillation_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_distillation_grad,
+         .infer = infer_loss_grad<3, expect_teacher>,
          .flops = flops_per_input<12>,
          .evaluate = evaluate_distillation_grad,
          .describe = describe_distillation},
         {.kind = OpKind::sigmoid_cross_entropy,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_sigmoid_loss,
+         .infer = infer_sums<2, 2, expect_label_sets>,
          .gradient = gradient_by_op<OpKind::sigmoid_cross_entropy_grad>,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_sigmoid_loss,
@@ -574,7 +539,7 @@ std::vector<OpDef> loss_ops() {
         {.kind = OpKind::sigmoid_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_sigmoid_loss_grad,
+         .infer = infer_loss_grad<2, expect_label_sets>,
          .flops = flops_per_input<6>,
          .evaluate = typed<evaluate_sigmoid_loss_grad>,
          .describe = typed<describe_sigmoid>},
