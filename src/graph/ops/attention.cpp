@@ -225,14 +225,6 @@ template <typename Use> void for_each_head(const Sizes& sizes, RefInputs inputs,
     }
 }
 
-double log_sum_of_exponentials(std::span<const double> values) {
-    const double largest = *std::ranges::max_element(values);
-    double sum = 0;
-    for (const double value : values)
-        sum += std::exp(value - largest);
-    return largest + std::log(sum);
-}
-
 void evaluate_attention(const AttentionAttrs& a, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const bool packed = is_packed(inputs.size(), 1);
     const Sizes sizes(a, inputs[0]->desc, packed);

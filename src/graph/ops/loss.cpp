@@ -90,6 +90,10 @@ struct LossSample {
     double log_sum = 0;  // of the exponentials
 
     double log_probability(std::size_t c) const { return logits[c] - log_sum; }
+    /// The first largest logit is the label's.
+    bool is_right() const {
+        return std::ranges::max_element(logits) == logits.begin() + static_cast<std::ptrdiff_t>(label);
+    }
 };
 
 /// Calls use(sample, its first index in logits) for every sample with a valid label.
@@ -99,11 +103,7 @@ template <typename Use> void for_each_valid_sample(RefInputs inputs, Use use) {
         const double label = inputs[1]->values[n];
         if (label < 0 || label >= static_cast<double>(classes)) continue;
         const auto logits = std::span(inputs[0]->values).subspan(n * classes, classes);
-        const double largest = *std::ranges::max_element(logits);
-        double sum = 0;
-        for (const double logit : logits)
-            sum += std::exp(logit - largest);
-        use(LossSample{logits, static_cast<std::size_t>(label), largest + std::log(sum)}, n * classes);
+        use(LossSample{logits, static_cast<std::size_t>(label), log_sum_of_exponentials(logits)}, n * classes);
     }
 }
 
@@ -132,8 +132,7 @@ void evaluate_loss(const SoftmaxAttrs& a, RefInputs inputs, RefOutputs outputs) 
         }
         weights.count_sample();
         weights.count_label(sample.label, 1);
-        const auto best = std::ranges::max_element(sample.logits) - sample.logits.begin();
-        if (static_cast<std::size_t>(best) == sample.label) correct += 1;
+        if (sample.is_right()) correct += 1;
     });
     loss *= weights.scale();
 }
@@ -254,15 +253,10 @@ void expect_targets(const Attrs& attrs, Descs inputs) {
     expect_class_weights(a.class_weights, inputs[0].shape[1]);
 }
 
-/// One sample's logits and its targets.
-struct MixedSample {
-    std::span<const double> logits;
-    std::size_t label = 0;        // its own
-    double log_sum = 0;           // of the exponentials
-    double total = 0;             // of the targets
-    std::vector<double> targets;  // of all classes, times their weights
-
-    double log_probability(std::size_t c) const { return logits[c] - log_sum; }
+/// A sample and its targets.
+struct MixedSample : LossSample {
+    double total = 0;                  // of the targets
+    std::vector<double> targets = {};  // of all classes, times their weights
 };
 
 /// The targets: each partner's smoothed one-hot vector times its share and the classes' weights.
@@ -292,22 +286,12 @@ void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, Cl
 /// losses' sum.
 template <typename Use> double for_each_mixed_sample(const MixedTargetsAttrs& a, RefInputs inputs, Use use) {
     ClassWeights weights(a.class_weights);
-    const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
-    for (std::size_t n = 0; n < inputs[1]->values.size(); ++n) {
-        const double label = inputs[1]->values[n];
-        if (label < 0 || label >= static_cast<double>(classes)) continue;
-        MixedSample sample;
-        sample.logits = std::span(inputs[0]->values).subspan(n * classes, classes);
-        sample.label = static_cast<std::size_t>(label);
-        const double largest = *std::ranges::max_element(sample.logits);
-        double sum = 0;
-        for (const double logit : sample.logits)
-            sum += std::exp(logit - largest);
-        sample.log_sum = largest + std::log(sum);
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t first) {
+        MixedSample mixed{sample};
         weights.count_sample();
-        add_targets(a, inputs, n, weights, sample);
-        use(sample, n * classes);
-    }
+        add_targets(a, inputs, first / sample.logits.size(), weights, mixed);
+        use(mixed, first);
+    });
     return weights.scale();
 }
 
@@ -318,8 +302,7 @@ void evaluate_mixed_loss(const Attrs& attrs, RefInputs inputs, RefOutputs output
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             if (sample.targets[c] != 0) loss -= sample.targets[c] * sample.log_probability(c);
         }
-        const auto best = std::ranges::max_element(sample.logits) - sample.logits.begin();
-        if (static_cast<std::size_t>(best) == sample.label) correct += 1;
+        if (sample.is_right()) correct += 1;
     };
     const double scale = for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
     loss *= scale;

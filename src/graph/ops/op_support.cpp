@@ -1,5 +1,7 @@
 #include "graph/ops/op_support.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "cnntrain/base/error.h"
@@ -76,6 +78,14 @@ std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t ke
                std::to_string(padding) + " pixels of padding");
     }
     return (in + padding - kernel) / stride + 1;
+}
+
+double log_sum_of_exponentials(std::span<const double> values) {
+    const double largest = *std::ranges::max_element(values);
+    double sum = 0;
+    for (const double value : values)
+        sum += std::exp(value - largest);
+    return largest + std::log(sum);
 }
 
 void expect_probability(double probability, std::string_view what) {

@@ -77,6 +77,8 @@ template <int kPerElement> double flops_per_output(const graph::Attrs&, Descs, D
     return kPerElement * static_cast<double>(outputs[0].elements());
 }
 
+double log_sum_of_exponentials(std::span<const double> values);
+
 void expect_probability(double probability, std::string_view what);  // in (0, 1]
 /// Checks that every element of a sample has a random word.
 void expect_random_words(std::int64_t elements_per_sample, const Shape& shape);

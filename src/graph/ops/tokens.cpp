@@ -193,16 +193,12 @@ void evaluate_token_loss(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs ou
     double correct = 0;
     for (std::size_t n = 0; n < weights.size(); ++n) {
         const auto logits = std::span(inputs[0]->values).subspan(n * classes, classes);
-        const auto largest = std::ranges::max_element(logits);
-        double sum = 0;
-        for (const double logit : logits)
-            sum += std::exp(logit - *largest);
-        const double log_sum = *largest + std::log(sum);
+        const double log_sum = log_sum_of_exponentials(logits);
         outputs[2].values[n] = log_sum;
         const double label = inputs[1]->values[n];
         if (!is_class(label, classes)) continue;
         loss += weights[n] * (log_sum - logits[static_cast<std::size_t>(label)]);
-        if (static_cast<double>(largest - logits.begin()) == label) correct += weights[n];
+        if (static_cast<double>(std::ranges::max_element(logits) - logits.begin()) == label) correct += weights[n];
     }
     const double weight = sum_of(weights);
     outputs[0].values[0] = loss / (weight + graph::kTokenWeightEpsilon);
