@@ -278,23 +278,16 @@ std::vector<TensorDesc> infer_average_grad(const Attrs& attrs, Descs inputs) {
     return {dx};
 }
 
-/// Calls pair(index in the image, index in the [N,C] vector) for every element of the image.
-template <typename Pair> void for_each_averaged(const Shape& image, Pair pair) {
-    const Nhwc x(image);
-    for (std::int64_t i = 0; i < element_count(image); ++i)
-        pair(static_cast<std::size_t>(i), static_cast<std::size_t>(i / (x.h * x.w * x.c) * x.c + i % x.c));
-}
-
 void evaluate_average(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const Shape& x = inputs[0]->desc.shape;
-    for_each_averaged(x, [&](std::size_t from, std::size_t to) { outputs[0].values[to] += inputs[0]->values[from]; });
+    for_each_of_images(x, [&](std::size_t from, std::size_t to) { outputs[0].values[to] += inputs[0]->values[from]; });
     for (double& y : outputs[0].values)
         y /= static_cast<double>(x[1] * x[2]);
 }
 
 void evaluate_average_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const Shape& x = outputs[0].desc.shape;
-    for_each_averaged(x, [&](std::size_t to, std::size_t from) {
+    for_each_of_images(x, [&](std::size_t to, std::size_t from) {
         outputs[0].values[to] = inputs[0]->values[from] / static_cast<double>(x[1] * x[2]);
     });
 }

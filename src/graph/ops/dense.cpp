@@ -13,10 +13,6 @@ Shape with_last_axis(Shape shape, std::int64_t features) {
     return shape;
 }
 
-std::int64_t count_rows(const TensorDesc& desc) {
-    return desc.elements() / desc.shape.back();
-}
-
 /// The extents of a weight w[I,O], w[1,1,I,O], or transposed w[O,I].
 struct Weight {
     std::int64_t inputs = 0, outputs = 0;

@@ -73,21 +73,14 @@ std::vector<TensorDesc> infer_scale_channels_grad(const Attrs& /*attrs*/, Descs 
     return {inputs[0], inputs[1]};
 }
 
-/// Calls pair(index in x[N,H,W,C], index in gate[N,C]).
-template <typename Pair> void for_each_gated(const Shape& shape, Pair pair) {
-    const Nhwc x(shape);
-    for (std::int64_t i = 0; i < element_count(shape); ++i)
-        pair(static_cast<std::size_t>(i), static_cast<std::size_t>(i / (x.h * x.w * x.c) * x.c + i % x.c));
-}
-
 void evaluate_scale_channels(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    for_each_gated(inputs[0]->desc.shape, [&](std::size_t i, std::size_t g) {
+    for_each_of_images(inputs[0]->desc.shape, [&](std::size_t i, std::size_t g) {
         outputs[0].values[i] = inputs[0]->values[i] * inputs[1]->values[g];
     });
 }
 
 void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    for_each_gated(inputs[0]->desc.shape, [&](std::size_t i, std::size_t g) {
+    for_each_of_images(inputs[0]->desc.shape, [&](std::size_t i, std::size_t g) {
         outputs[0].values[i] = inputs[2]->values[i] * inputs[1]->values[g];
         outputs[1].values[g] += inputs[2]->values[i] * inputs[0]->values[i];
     });

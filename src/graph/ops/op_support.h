@@ -60,6 +60,16 @@ struct Nhwc {
     std::int64_t n, h, w, c;
 };
 
+/// Calls pair(index in x[N,H,W,C], index in [N,C]) for every element of x.
+template <typename Pair> void for_each_of_images(const Shape& shape, Pair pair) {
+    const Nhwc x(shape);
+    for (std::int64_t i = 0; i < element_count(shape); ++i)
+        pair(static_cast<std::size_t>(i), static_cast<std::size_t>(i / (x.h * x.w * x.c) * x.c + i % x.c));
+}
+
+/// Rows of [...,C].
+std::int64_t count_rows(const TensorDesc& desc);
+
 /// Sliding-window output extent: (in + padding - kernel) / stride + 1. Rejects windows that fit nowhere.
 std::int64_t window_count(std::int64_t in, std::int64_t padding, std::int64_t kernel, std::int64_t stride);
 
@@ -96,6 +106,9 @@ private:
     std::uint32_t last_kept_;
     std::vector<WordKey> keys_;  // by sample
 };
+
+/// OpDef::evaluate of an op whose result has the elements of its first input, in their order.
+void evaluate_copy(const Attrs& attrs, RefInputs inputs, RefOutputs outputs);
 
 /// OpDef::by_sample of an op that never mixes samples.
 bool always(const Attrs& attrs);

@@ -55,10 +55,6 @@ void cast_gradient(GradContext& context) {
     context.set_grad(0, fits ? dy : context.add_one(OpKind::cast, graph::CastAttrs{type}, {dy}, "grad"));
 }
 
-void evaluate_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
-    outputs[0].values = inputs[0]->values;
-}
-
 // ---- add ----
 
 std::vector<TensorDesc> infer_add(const Attrs& /*attrs*/, Descs inputs) {

@@ -28,10 +28,6 @@ const OpDef& dense() {
     return op_table().at(static_cast<std::size_t>(OpKind::dense));
 }
 
-std::int64_t rows_of(const TensorDesc& desc) {
-    return desc.elements() / desc.shape.back();
-}
-
 void expect_bits(const EightBits& bits) {
     if (!(bits.scale > 0) || !std::isfinite(bits.scale)) reject("the scale of 8 bits must be above 0");
     if (bits.zero < 0 || bits.zero > kMostActivation) reject("the zero of 8 bits must be in 0..255");
@@ -64,7 +60,7 @@ std::vector<TensorDesc> infer_dequantise(const QuantiseAttrs& a, Descs inputs) {
 std::vector<TensorDesc> infer_quantise_rows(const Attrs& /*attrs*/, Descs inputs) {
     expect_inputs(inputs, 1);
     expect_rows(inputs[0], "x[...,I]");
-    return {{DType::u8, inputs[0].shape}, {DType::f32, {rows_of(inputs[0]), 2}}};
+    return {{DType::u8, inputs[0].shape}, {DType::f32, {count_rows(inputs[0]), 2}}};
 }
 
 std::vector<TensorDesc> infer_quantise_weight(const Attrs& /*attrs*/, Descs inputs) {
@@ -84,7 +80,7 @@ std::vector<TensorDesc> infer_quantised_dense(const DenseAttrs& a, Descs inputs)
     std::vector<TensorDesc> values = {{a.result_type, inputs[0].shape}, {a.result_type, inputs[2].shape}};
     if (a.bias) values.push_back(inputs[4]);
     const TensorDesc y = dense().infer(DenseAttrs{.bias = a.bias}, values).front();
-    expect_shape(inputs[1], {rows_of(inputs[0]), 2}, "bits");
+    expect_shape(inputs[1], {count_rows(inputs[0]), 2}, "bits");
     expect_type(inputs[1], DType::f32, "bits");
     expect_shape(inputs[3], {y.shape.back()}, "scales");
     expect_type(inputs[3], DType::f32, "scales");
