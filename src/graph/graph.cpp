@@ -79,6 +79,11 @@ ValueId Graph::add_moving_average(std::string name, TensorDesc desc, Initialiser
                       .initialiser = std::move(initialiser)});
 }
 
+ValueId Graph::add_like(const Value& value, ValueId owner) {
+    return add_named(
+        {.desc = value.desc, .role = value.role, .name = value.name, .owner = owner, .initialiser = value.initialiser});
+}
+
 void Graph::set_followed(ValueId moving_average, ValueId statistic, double correction) {
     check(statistic);
     Value& value = values_[check(moving_average)];
@@ -419,27 +424,12 @@ public:
 private:
     /// False if this value cannot belong to a part of a batch.
     bool add(ValueId id) {
-        const Value& value = source_.value(id);
-        switch (value.role) {
-            case Role::input: {
-                TensorDesc desc = value.desc;
-                desc.shape[0] = samples_;
-                result_.add_input(value.name, std::move(desc));
-                return true;
-            }
-            case Role::parameter:
-                result_.add_parameter(value.name, value.desc, value.initialiser);
-                return true;
-            case Role::moving_average:
-                result_.add_moving_average(value.name, value.desc, value.initialiser);
-                return true;
-            case Role::intermediate:
-                return value.producer_output > 0 || add(source_.node(value.producer));
-            case Role::scalar:
-            case Role::slot:  // of updates
-                return false;
-        }
-        return false;
+        Value value = source_.value(id);
+        if (value.role == Role::intermediate) return value.producer_output > 0 || add(source_.node(value.producer));
+        if (value.role == Role::scalar || value.role == Role::slot) return false;  // of updates
+        if (value.role == Role::input) value.desc.shape[0] = samples_;
+        result_.add_like(value);
+        return true;
     }
 
     bool add(const Node& node) {

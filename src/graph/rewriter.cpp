@@ -16,25 +16,9 @@ Rewriter::Rewriter(const Graph& source)
     : source_(source), result_(source.ops()), map_(static_cast<std::size_t>(source.value_count())) {
     for (std::int32_t i = 0; i < source.value_count(); ++i) {
         const Value& value = source.value(ValueId{i});
-        switch (value.role) {
-            case Role::input:
-                replace(ValueId{i}, result_.add_input(value.name, value.desc));
-                break;
-            case Role::scalar:
-                replace(ValueId{i}, result_.add_scalar(value.name));
-                break;
-            case Role::parameter:
-                replace(ValueId{i}, result_.add_parameter(value.name, value.desc, value.initialiser));
-                break;
-            case Role::slot:
-                replace(ValueId{i}, result_.add_slot(at(value.owner), value.name, value.desc, value.initialiser));
-                break;
-            case Role::moving_average:
-                replace(ValueId{i}, result_.add_moving_average(value.name, value.desc, value.initialiser));
-                break;
-            case Role::intermediate:
-                break;
-        }
+        if (value.role == Role::intermediate) continue;
+        const ValueId owner = value.role == Role::slot ? at(value.owner) : ValueId{};
+        replace(ValueId{i}, result_.add_like(value, owner));
     }
 }
 

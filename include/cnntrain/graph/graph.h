@@ -95,6 +95,9 @@ public:
     ValueId add_parameter(std::string name, TensorDesc desc, Initialiser initialiser);
     ValueId add_slot(ValueId parameter, std::string name, TensorDesc desc, Initialiser initialiser);
     ValueId add_moving_average(std::string name, TensorDesc desc, Initialiser initialiser);
+    /// Adds an input, scalar or variable with the description, role, name and initial values of one of another graph.
+    /// `owner`: of a slot.
+    ValueId add_like(const Value& value, ValueId owner = {});
     /// Lets the moving average follow correction * statistic.
     void set_followed(ValueId moving_average, ValueId statistic, double correction);
 
