@@ -10,6 +10,14 @@
 namespace cnntrain::graph {
 namespace {
 
+std::vector<TensorDesc> descs_of(const Graph& graph, const std::vector<ValueId>& values) {
+    std::vector<TensorDesc> descs;
+    descs.reserve(values.size());
+    for (const ValueId value : values)
+        descs.push_back(graph.desc(value));
+    return descs;
+}
+
 std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const std::vector<TensorDesc>& inputs,
                                    const std::string& name) {
     try {
@@ -96,11 +104,7 @@ std::vector<ValueId> Graph::add(OpKind kind, Attrs attrs, std::vector<ValueId> i
     const OpDef& op = (*ops_)[static_cast<std::size_t>(kind)];
     CNNTRAIN_CHECK(op.infer != nullptr, "the graph's op table has no entry " + std::to_string(static_cast<int>(kind)));
 
-    std::vector<TensorDesc> input_descs;
-    input_descs.reserve(inputs.size());
-    for (const ValueId input : inputs)
-        input_descs.push_back(values_[check(input)].desc);
-    std::vector<TensorDesc> output_descs = infer_node(op, attrs, input_descs, name);
+    std::vector<TensorDesc> output_descs = infer_node(op, attrs, descs_of(*this, inputs), name);
 
     const NodeId id{node_count()};
     for (const ValueId input : inputs) {
@@ -169,13 +173,7 @@ double Graph::node_flops(NodeId id) const {
     const Node& n = node(id);
     const OpDef& op = def(n);
     if (op.flops == nullptr) return 0;
-    std::vector<TensorDesc> inputs;
-    std::vector<TensorDesc> outputs;
-    for (const ValueId input : n.inputs)
-        inputs.push_back(desc(input));
-    for (const ValueId output : n.outputs)
-        outputs.push_back(desc(output));
-    return op.flops(n.attrs, inputs, outputs);
+    return op.flops(n.attrs, descs_of(*this, n.inputs), descs_of(*this, n.outputs));
 }
 
 // Graphs as text, for logs and for tests that fail.
@@ -244,10 +242,7 @@ void verify_inputs(const Graph& graph, NodeId id) {
 }
 
 void verify_shapes(const Graph& graph, const Node& node) {
-    std::vector<TensorDesc> inputs;
-    for (const ValueId input : node.inputs)
-        inputs.push_back(graph.desc(input));
-    const std::vector<TensorDesc> inferred = graph.def(node).infer(node.attrs, inputs);
+    const std::vector<TensorDesc> inferred = graph.def(node).infer(node.attrs, descs_of(graph, node.inputs));
     if (inferred.size() != node.outputs.size()) {
         fail(node.name, "has " + std::to_string(node.outputs.size()) + " outputs, its op makes " +
                             std::to_string(inferred.size()));
