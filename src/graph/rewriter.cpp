@@ -219,42 +219,25 @@ void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, c
 // ---- fuse_gradient_sums ----
 
 /// True if a gradient that can take its dy as two summands does so.
-bool has_summed_gradient(const Attrs& attrs) {
-    const auto* layer_norm = std::get_if<LayerNormAttrs>(&attrs);
+template <typename AnyAttrs> auto& summed_gradient(AnyAttrs& attrs) {
+    auto* const layer_norm = std::get_if<LayerNormAttrs>(&attrs);
     return layer_norm != nullptr ? layer_norm->summed_gradient : std::get<NormAttrs>(attrs).summed_gradient;
-}
-
-Attrs with_summed_gradient(Attrs attrs) {
-    if (auto* layer_norm = std::get_if<LayerNormAttrs>(&attrs)) {
-        layer_norm->summed_gradient = true;
-    } else {
-        std::get<NormAttrs>(attrs).summed_gradient = true;
-    }
-    return attrs;
 }
 
 /// The add that makes this norm gradient's dy for it alone; otherwise invalid.
 NodeId foldable_sum(const Graph& graph, const Node& node) {
     const std::optional<std::size_t> summed = graph.def(node).sum_operand;
-    if (!summed || has_summed_gradient(node.attrs)) return {};
+    if (!summed || summed_gradient(node.attrs)) return {};
     const NodeId id = sole_producer(graph, node.inputs[*summed], node);
     return id.valid() && graph.node(id).kind == OpKind::add ? id : NodeId{};
 }
 
-void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, const Node& gradient, const Node& sum) {
-    std::vector<ValueId> inputs;
-    for (std::size_t i = 0; i < gradient.inputs.size(); ++i) {
-        if (i == sum_operand) {
-            inputs.push_back(rewriter.at(sum.inputs[0]));
-            inputs.push_back(rewriter.at(sum.inputs[1]));
-        } else {
-            inputs.push_back(rewriter.at(gradient.inputs[i]));
-        }
-    }
-    const Attrs attrs = with_summed_gradient(gradient.attrs);
-    const std::vector<ValueId> outputs = rewriter.add(gradient, gradient.kind, attrs, std::move(inputs), gradient.name);
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-        rewriter.replace(gradient.outputs[i], outputs[i]);
+void add_summing_gradient(Rewriter& rewriter, std::size_t sum_operand, Node gradient, const Node& sum) {
+    summed_gradient(gradient.attrs) = true;
+    const auto place = gradient.inputs.begin() + static_cast<std::ptrdiff_t>(sum_operand);
+    *place = sum.inputs[0];
+    gradient.inputs.insert(place + 1, sum.inputs[1]);
+    rewriter.copy_of(gradient);
 }
 
 /// An op with an addend, and the value to add.

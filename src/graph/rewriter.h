@@ -19,7 +19,7 @@ public:
     std::vector<ValueId> at(const std::vector<ValueId>& source_values) const;
 
     void copy(NodeId node);
-    /// `changed`: a node of the source in another stage.
+    /// `changed`: a node of the source in another stage, or with other attributes or inputs.
     void copy_of(const Node& changed);
 
     /// Adds a node in the phase and stage of `like`; `inputs` are values of the result.
