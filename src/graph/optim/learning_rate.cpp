@@ -92,15 +92,11 @@ double LearningRate::gradual(double t) const {
 
 namespace {
 
-void require_line(bool condition, const std::string& message) {
-    if (!condition) throw Error(ErrorKind::usage, message);
-}
-
 double warmup_length(const StepRateSettings& settings, double updates) {
     const double asked = settings.warmup;
-    require_line(std::isfinite(asked) && asked >= 0, "--warmup must be a number of at least 0");
+    require(std::isfinite(asked) && asked >= 0, "--warmup must be a number of at least 0");
     if (asked < 1) return std::floor(updates * asked);
-    require_line(asked == std::floor(asked), "--warmup must be a whole number of steps, or a share below 1");
+    require(asked == std::floor(asked), "--warmup must be a whole number of steps, or a share below 1");
     return asked;
 }
 
@@ -108,13 +104,12 @@ double warmup_length(const StepRateSettings& settings, double updates) {
 
 StepRate::StepRate(const StepRateSettings& settings, std::int64_t updates)
     : settings_(settings), updates_(static_cast<double>(updates)) {
-    require_line(updates >= 0, "a learning-rate schedule needs a run of at least 0 steps");
-    require_line(std::isfinite(settings.base) && settings.base >= 0,
-                 "the learning rate must be a number of at least 0");
-    require_line(!settings.powers.empty(), "--lr-power needs a number");
-    require_line(settings.decay_steps >= 1, "--decay-steps must be at least 1");
+    require(updates >= 0, "a learning-rate schedule needs a run of at least 0 steps");
+    require(std::isfinite(settings.base) && settings.base >= 0, "the learning rate must be a number of at least 0");
+    require(!settings.powers.empty(), "--lr-power needs a number");
+    require(settings.decay_steps >= 1, "--decay-steps must be at least 1");
     const bool custom = settings.schedule == StepSchedule::custom;
-    require_line(!custom || !settings.values.empty(), "--lr-schedule custom needs --lr-schedule-by-step");
+    require(!custom || !settings.values.empty(), "--lr-schedule custom needs --lr-schedule-by-step");
     warmup_ = warmup_length(settings, updates_);
 }
 
@@ -154,8 +149,7 @@ double StepRate::polynomial(double s) const {
 
 double value_at(const std::map<std::int64_t, double>& values, std::int64_t update) {
     const auto next = values.upper_bound(update);
-    require_line(next != values.begin(),
-                 "there is no value for step " + std::to_string(update) + "; begin with step 0");
+    require(next != values.begin(), "there is no value for step " + std::to_string(update) + "; begin with step 0");
     return std::prev(next)->second;
 }
 
