@@ -55,7 +55,7 @@ int profile_command(const Invocation& invocation) {
     if (flags.given("--profile-dir")) request.folder = flags.text("--profile-dir");
     const Invocation line{std::move(words), invocation.command_line, std::string(options::name(command))};
     const auto run = [&](const options::ParseResult& arguments, const run::Host& host) {
-        return tasks::run_profile(arguments, request, host);
+        return run::run_profile(tasks::row_of(arguments), arguments, request, host);
     };
     if (command != options::Command::restore) return parse_and_run(command, line, run);
     return parse_and_run(command, line, run, [](const options::ParseResult& given) {

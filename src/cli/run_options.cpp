@@ -145,7 +145,8 @@ int parse_and_run(options::Command command, const Invocation& invocation,
     const comm::Launched launched = comm::read_launched(process_variables());
     options::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
-        std::cout << options::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
+        std::cout << options::help_text(options::help_page(*arguments.task, arguments.command, called(invocation)),
+                                        arguments.help);
         return 0;
     }
     if (complete) arguments = complete(arguments);
@@ -173,7 +174,7 @@ int parse_and_run(options::Command command, const Invocation& invocation,
     if (!arguments.wants_dry_run) catch_stop_signals();
     return run_with_peers(host.communicator, [&] {
         if (!arguments.wants_dry_run) return run(arguments, host);
-        tasks::print_dry_run(arguments, host);
+        run::print_dry_run(tasks::row_of(arguments), arguments, host);
         return 0;
     });
 }
@@ -236,7 +237,7 @@ int resnet_eval_command(const Invocation& invocation) {
     return parse_and_run(options::Command::validation, announced(invocation, std::move(line), "validation", here.rank),
                          [](const options::ParseResult& arguments, run::Host host) {
                              host.estimator = run::EstimatorReport{.weight_decay = kRecipeWeightDecay};
-                             return tasks::run_validation(arguments, host);
+                             return run::run_validation(tasks::row_of(arguments), arguments, host);
                          });
 }
 

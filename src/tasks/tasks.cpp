@@ -219,10 +219,6 @@ options::ParseResult parse_command_line(Command command, const std::vector<std::
     return options::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }
 
-options::HelpPage help_page(const options::ParseResult& line, std::string_view called) {
-    return options::help_page(*line.task, line.command, called);
-}
-
 std::vector<TaskPage> help_pages(Command command, std::string_view called) {
     std::vector<TaskPage> pages;
     for (const TaskRow& row : task_table()) {
@@ -254,39 +250,20 @@ options::ParseResult restored_arguments(const options::ParseResult& restore_line
     return run::restored_arguments(restored_row(restore_line, files), restore_line, files);
 }
 
-int run_training(const options::ParseResult& arguments, const run::Host& host) {
-    return run::run_training(row_of(arguments), arguments, host);
-}
-
-int run_validation(const options::ParseResult& arguments, const run::Host& host) {
-    return run::run_validation(row_of(arguments), arguments, host);
-}
-
-int run_inference(const options::ParseResult& arguments, const run::Host& host) {
-    return run::run_inference(row_of(arguments), arguments, host);
-}
-
 int run_restored(const options::ParseResult& restore_line, const run::Host& host) {
     return run::run_restored(restored_row(restore_line, *host.files), restore_line, host);
-}
-
-int run_profile(const options::ParseResult& arguments, const run::ProfileRequest& request, const run::Host& host) {
-    return run::run_profile(row_of(arguments), arguments, request, host);
 }
 
 int run(const options::ParseResult& arguments, const run::Host& host) {
     const run::TaskRow& row = row_of(arguments);
     if (arguments.command == Command::train && row.run != nullptr) return row.run(row, arguments, host);
-    if (arguments.settings.main.trains) return run_training(arguments, host);
-    return arguments.command == Command::inference ? run_inference(arguments, host) : run_validation(arguments, host);
+    if (arguments.settings.main.trains) return run::run_training(row, arguments, host);
+    return arguments.command == Command::inference ? run::run_inference(row, arguments, host)
+                                                   : run::run_validation(row, arguments, host);
 }
 
 std::string dry_run_text(const options::ParseResult& arguments) {
     return run::dry_run_text(row_of(arguments), arguments);
-}
-
-void print_dry_run(const options::ParseResult& arguments, const run::Host& host) {
-    run::print_dry_run(row_of(arguments), arguments, host);
 }
 
 }  // namespace cnntrain::tasks

@@ -23,7 +23,7 @@ inline ParseResult parse_command_line(Command command, const std::vector<std::st
 }
 inline std::string help_text(Command command, std::string_view called, const std::string& asked = "--help-all") {
     const ParseResult line = tasks::parse_command_line(command, {asked}, {});
-    return help_text(tasks::help_page(line, called), line.help);
+    return help_text(help_page(*line.task, line.command, called), line.help);
 }
 inline std::map<std::string, Value> read_config(const std::string& config, const std::vector<std::string>& folders) {
     return read_config(tasks::task_table().front().options, config, folders);

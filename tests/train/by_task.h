@@ -14,10 +14,7 @@ using tasks::evaluation_graph;
 using tasks::ImageClassification;
 using tasks::network_settings;
 using tasks::restored_arguments;
-using tasks::run_inference;
 using tasks::run_restored;
-using tasks::run_training;
-using tasks::run_validation;
 using tasks::training_graph;
 
 }  // namespace cnntrain::run::testing

@@ -146,7 +146,8 @@ Outcome restore(FileSystem& files, const std::string& options, const std::functi
 Outcome validate(FileSystem& files, const std::string& options) {
     const std::string line = "--data-dir " + small_cifar() + kCommon + options;
     std::ostringstream console;
-    const int exit_code = run_validation(parse(line, options::Command::validation), host_for(files, console, {}));
+    const options::ParseResult arguments = parse(line, options::Command::validation);
+    const int exit_code = run_validation(tasks::row_of(arguments), arguments, host_for(files, console, {}));
     return {exit_code, console.str()};
 }
 
@@ -154,7 +155,8 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
     const bool generated = options.find("--generated-data") != std::string::npos;
     const std::string line = (generated ? "" : "--data-dir " + small_cifar()) + kCommon + options;
     std::ostringstream console;
-    const int exit_code = run_inference(parse(line, options::Command::inference), host_for(files, console, stop));
+    const options::ParseResult arguments = parse(line, options::Command::inference);
+    const int exit_code = run_inference(tasks::row_of(arguments), arguments, host_for(files, console, stop));
     return {exit_code, console.str()};
 }
 
@@ -162,7 +164,8 @@ Outcome profile_line(FileSystem& files, const std::string& options, const Profil
                      options::Command command) {
     const std::string line = "--data-dir " + small_cifar() + kCommon + options;
     std::ostringstream console;
-    const int exit_code = tasks::run_profile(parse(line, command), request, host_for(files, console, {}));
+    const options::ParseResult arguments = parse(line, command);
+    const int exit_code = run_profile(tasks::row_of(arguments), arguments, request, host_for(files, console, {}));
     return {exit_code, console.str()};
 }
 

@@ -31,8 +31,6 @@ const run::TaskRow& row_of(const options::ParseResult& arguments);
 options::ParseResult parse_command_line(options::Command command, const std::vector<std::string>& arguments,
                                         const options::Environment& environment,
                                         const FileSystem& files = posix_files());
-/// The options of the command for the task of a parsed command line.
-options::HelpPage help_page(const options::ParseResult& line, std::string_view called);
 /// The options of each task that serves the command; none if tasks do not.
 struct TaskPage {
     std::string_view task;
@@ -52,16 +50,11 @@ bool takes_place_of(std::string_view flag, std::string_view other);
 /// folder has no run.
 options::ParseResult restored_arguments(const options::ParseResult& restore_line, const FileSystem& files);
 
-// The functions of run/runs.h and the dry run, for the task of the arguments.
-int run_training(const options::ParseResult& arguments, const run::Host& host);
-int run_validation(const options::ParseResult& arguments, const run::Host& host);
-int run_inference(const options::ParseResult& arguments, const run::Host& host);
+// Functions of run/runs.h, for the task of the arguments.
 int run_restored(const options::ParseResult& restore_line, const run::Host& host);
-int run_profile(const options::ParseResult& arguments, const run::ProfileRequest& request, const run::Host& host);
 /// Executes the arguments' command: training, validation or inference.
 int run(const options::ParseResult& arguments, const run::Host& host);
 std::string dry_run_text(const options::ParseResult& arguments);
-void print_dry_run(const options::ParseResult& arguments, const run::Host& host);
 
 // Facts about an image network from which another program can compute the same for a photo.
 
