@@ -39,7 +39,7 @@ nn::BertClassificationRequest request(LabelKind labels, DType compute) {
 class ClassifierNet : public ToyGraph {
 public:
     ClassifierNet(LabelKind labels, DType compute) {
-        graph = nn::build_bert_classification_training(request(labels, compute), ops::op_table());
+        graph = nn::build_bert(request(labels, compute), ops::op_table(), nn::Mode::training);
         update_all(differentiate(graph.outputs().front().value), {.gradient_scale = 1.0 / kTexts});
     }
 };

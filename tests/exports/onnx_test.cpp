@@ -302,7 +302,7 @@ TestNetwork classifier(bool split, bool groupbert = false,
     request.length = 12;
     request.classes = 4;
     request.marks_logits = true;
-    network.graph = nn::build_bert_classification_evaluation(request, ops::op_table());
+    network.graph = nn::build_bert(request, ops::op_table(), nn::Mode::evaluation);
     if (rewritten) network.graph = rewritten(network.graph);
     network.draw_variables();
     std::map<std::string, HostTensor> batch;

@@ -47,7 +47,7 @@ graph::Graph loss_of_logits(std::int64_t batch, std::int64_t length) {
     nn::BertAnswersRequest request{.model = {}, .numerics = {}, .batch = batch, .length = length};
     request.model.vocabulary = request.model.hidden = request.model.intermediate = 4;
     request.model.layers = request.model.heads = 1;
-    const graph::Graph whole = nn::build_bert_answers_training(request, ops::op_table());
+    const graph::Graph whole = nn::build_bert(request, ops::op_table(), nn::Mode::training);
     graph::Graph part(ops::op_table());
     std::map<ValueId, ValueId> copies;
     const std::string positions(nn::kAnswerPositions);

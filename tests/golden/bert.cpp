@@ -76,8 +76,8 @@ graph::Graph training_graph(const Case& c, const How& how, const backend::Backen
         request.input = {kRows, rows.sequence_length, rows.max_predictions, false, data::most_sequences(rows)};
     }
     request.splits = how.splits;
-    graph::Graph graph =
-        graph::apply_rewrites(nn::build_bert_training(request, ops::op_table()), backend.rewrites().training);
+    graph::Graph graph = graph::apply_rewrites(nn::build_bert(request, ops::op_table(), nn::Mode::training),
+                                               backend.rewrites().training);
     graph::Objective objective;
     for (const graph::Output& output : graph.outputs()) {
         if (output.name == nn::kMaskedLoss) objective.loss = output.value;

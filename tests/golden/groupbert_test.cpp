@@ -270,7 +270,7 @@ std::vector<double> update_of(const backend::Backend& backend, const std::vector
     request.model.hidden_dropout = 0.1;
     request.input = {.batch = 2, .length = 12, .predictions = 3};
     request.splits = splits;
-    graph::Graph net = nn::build_bert_training(request, ops::op_table());
+    graph::Graph net = nn::build_bert(request, ops::op_table(), nn::Mode::training);
     std::vector<std::pair<std::string, HostTensor>> fields;
     for (const ValueId id : net.values_with_role(graph::Role::input)) {
         const double limit = net.value(id).name == nn::kInputIds ? 40 : 2;

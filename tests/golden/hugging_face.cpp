@@ -101,7 +101,8 @@ graph::Graph network(const nn::BertSettings& model, const json& golden, const ba
     const nn::BertInput input{.batch = static_cast<std::int64_t>(ids.size()),
                               .length = static_cast<std::int64_t>(ids.at(0).size()),
                               .predictions = predictions};
-    graph::Graph graph = nn::build_bert_evaluation({.model = model, .numerics = {}, .input = input}, ops::op_table());
+    graph::Graph graph = nn::build_bert(nn::BertRequest{.model = model, .numerics = {}, .input = input},
+                                        ops::op_table(), nn::Mode::evaluation);
     for (const graph::Node& node : graph.nodes()) {
         if (node.name == "cls/predictions/logits") graph.mark_output("word_logits", node.outputs[0]);
         if (node.name == "cls/seq_relationship/logits") graph.mark_output("sentence_logits", node.outputs[0]);
@@ -171,13 +172,14 @@ void compare_classes_with_transformers(nn::BertSettings model) {
     const Shape ids = rows(golden.at("input_ids")).shape();
     const auto backend = backend::make_cpu_backend();
     const graph::Graph graph = graph::apply_rewrites(
-        nn::build_bert_classification_evaluation({.model = model,
-                                                  .numerics = {},
-                                                  .batch = ids[0],
-                                                  .length = ids[1],
-                                                  .classes = static_cast<std::int64_t>(golden.at("logits")[0].size()),
-                                                  .marks_logits = true},
-                                                 ops::op_table()),
+        nn::build_bert(
+            nn::BertClassificationRequest{.model = model,
+                                          .numerics = {},
+                                          .batch = ids[0],
+                                          .length = ids[1],
+                                          .classes = static_cast<std::int64_t>(golden.at("logits")[0].size()),
+                                          .marks_logits = true},
+            ops::op_table(), nn::Mode::evaluation),
         backend->rewrites().evaluation);
     const auto executable = executable_of(graph, source, *backend);
     const backend::StepResult result = executable->evaluate(source, 1);

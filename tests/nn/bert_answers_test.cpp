@@ -38,7 +38,7 @@ BertAnswersRequest request() {
 }
 
 Graph training(const BertAnswersRequest& request) {
-    return build_bert_answers_training(request, ops::op_table());
+    return build_bert(request, ops::op_table(), Mode::training);
 }
 
 /// The values with a role, by name.
@@ -58,8 +58,8 @@ std::map<std::string, TensorDesc> outputs_of(const Graph& graph) {
 
 TEST(BertAnswers, OnlyTheHeadIsNewToAPretrainedNetwork) {
     const std::map<std::string, TensorDesc> pretrained = values_of(
-        build_bert_training({.model = tiny(), .numerics = {}, .input = {.batch = 1, .length = 5, .predictions = 1}},
-                            ops::op_table()),
+        build_bert(BertRequest{.model = tiny(), .numerics = {}, .input = {.batch = 1, .length = 5, .predictions = 1}},
+                   ops::op_table(), Mode::training),
         graph::Role::parameter);
     const Graph graph = training(request());
     std::map<std::string, TensorDesc> added;
@@ -86,11 +86,11 @@ TEST(BertAnswers, InputsAndOutputs) {
     const TensorDesc tokens{DType::i32, {3, 5}};
     std::map<std::string, TensorDesc> inputs = {
         {"input_ids", tokens}, {"segment_ids", tokens}, {"input_position", tokens}, {"input_mask", tokens}};
-    Graph evaluation = build_bert_answers_evaluation(how, ops::op_table());
+    Graph evaluation = build_bert(how, ops::op_table(), Mode::evaluation);
     EXPECT_EQ(values_of(evaluation, graph::Role::input), inputs);
     EXPECT_EQ(outputs_of(evaluation), (std::map<std::string, TensorDesc>{{"logits", {DType::f32, {3, 2, 5}}}}));
     how.numerics.compute = DType::bf16;
-    evaluation = build_bert_answers_evaluation(how, ops::op_table());
+    evaluation = build_bert(how, ops::op_table(), Mode::evaluation);
     EXPECT_EQ(outputs_of(evaluation), (std::map<std::string, TensorDesc>{{"logits", {DType::bf16, {3, 2, 5}}}}));
     inputs.emplace("answer_positions", TensorDesc{DType::i32, {3, 2}});
     const Graph graph = training(how);
@@ -147,7 +147,7 @@ TEST(BertAnswers, TheLossIsTheMeanOfBothCrossEntropies) {
     Evaluated net(graph);
     fill(net, graph);
     net.run(graph::Phase::forward);
-    const Graph evaluation = build_bert_answers_evaluation(request(), ops::op_table());
+    const Graph evaluation = build_bert(request(), ops::op_table(), Mode::evaluation);
     Evaluated logits(evaluation);
     fill(logits, evaluation);
     logits.run(graph::Phase::forward);

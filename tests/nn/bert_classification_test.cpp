@@ -44,7 +44,7 @@ BertClassificationRequest of_kind(LabelKind labels) {
 }
 
 Graph training(const BertClassificationRequest& request) {
-    return build_bert_classification_training(request, ops::op_table());
+    return build_bert(request, ops::op_table(), Mode::training);
 }
 
 std::map<std::string, TensorDesc> parameters_of(const Graph& graph) {
@@ -65,8 +65,9 @@ TEST(BertClassification, OnlyTheClassifierIsNewToAPretrainedNetwork) {
     for (const bool split : {true, false}) {
         BertSettings model = tiny();
         model.qkv_split = model.qkv_bias = split;
-        const std::map<std::string, TensorDesc> pretrained = parameters_of(build_bert_training(
-            {.model = model, .numerics = {}, .input = {.batch = 1, .length = 5, .predictions = 1}}, ops::op_table()));
+        const std::map<std::string, TensorDesc> pretrained = parameters_of(build_bert(
+            BertRequest{.model = model, .numerics = {}, .input = {.batch = 1, .length = 5, .predictions = 1}},
+            ops::op_table(), Mode::training));
         const Graph graph = training(request(model));
         std::map<std::string, TensorDesc> added;
         for (const auto& [name, desc] : parameters_of(graph)) {
@@ -103,7 +104,7 @@ TEST(BertClassification, InputsAndOutputs) {
     EXPECT_EQ(outputs_of(graph), (std::set<std::string>{"loss", "correct"}));
     how.marks_logits = true;
     how.numerics.compute = DType::bf16;
-    const Graph evaluation = build_bert_classification_evaluation(how, ops::op_table());
+    const Graph evaluation = build_bert(how, ops::op_table(), Mode::evaluation);
     EXPECT_EQ(outputs_of(evaluation), (std::set<std::string>{"loss", "correct", "logits"}));
     EXPECT_EQ(evaluation.desc(output(evaluation, kLogits)), (TensorDesc{DType::bf16, {3, 4}}));
 }
@@ -136,7 +137,7 @@ TEST(BertClassification, DropoutOfThePooledOutputIsForTrainingOnly) {
     };
     EXPECT_EQ(dropped(training(how)),
               (std::map<std::string, double>{{"bert/embeddings/dropout", 0.75}, {"cls/classifier/dropout", 0.5}}));
-    EXPECT_TRUE(dropped(build_bert_classification_evaluation(how, ops::op_table())).empty());
+    EXPECT_TRUE(dropped(build_bert(how, ops::op_table(), Mode::evaluation)).empty());
 }
 
 TEST(BertClassification, StagesBeginAtTheSplits) {
@@ -212,12 +213,12 @@ TEST(BertClassification, WeightedFocalAndTaughtLossesHaveTheirSlopes) {
     });
     for (const BertClassificationRequest& how : {weighted, focal, taught}) {
         EXPECT_FALSE(
-            outputs_of(build_bert_classification_evaluation(how, ops::op_table())).contains(std::string(kTeacherLoss)));
+            outputs_of(build_bert(how, ops::op_table(), Mode::evaluation)).contains(std::string(kTeacherLoss)));
     }
 }
 
 TEST_P(BertLabels, ATextWithoutALabelCountsNowhere) {
-    const Graph graph = build_bert_classification_evaluation(of_kind(GetParam()), ops::op_table());
+    const Graph graph = build_bert(of_kind(GetParam()), ops::op_table(), Mode::evaluation);
     Evaluated net(graph);
     fill(net, graph);
     net.run(graph::Phase::forward);
@@ -237,7 +238,7 @@ TEST(BertClassification, LossesOfScoresAndOfSeveralLabels) {
                               const std::function<void(Evaluated&, const std::vector<double>&)>& check) {
         BertClassificationRequest how = of_kind(kind);
         how.marks_logits = true;
-        const Graph graph = build_bert_classification_evaluation(how, ops::op_table());
+        const Graph graph = build_bert(how, ops::op_table(), Mode::evaluation);
         Evaluated net(graph);
         fill(net, graph);
         net.run(graph::Phase::forward);

@@ -52,7 +52,7 @@ BertRequest request(const BertSettings& model, std::int64_t length = 128, std::i
 }
 
 graph::Graph training(const BertRequest& request) {
-    return build_bert_training(request, ops::op_table());
+    return build_bert(request, ops::op_table(), Mode::training);
 }
 
 std::int64_t count_of(const graph::Graph& graph, std::string_view part) {
@@ -228,7 +228,7 @@ TEST(Bert, FactsThatVariablesDoNotTell) {
     settings.cls_layer = true;
     for (const auto head : {graph::Activation::gelu, graph::Activation::relu, graph::Activation::none}) {
         settings.head_activation = head;
-        facts = bert_facts(build_bert_evaluation(request(settings), ops::op_table()));
+        facts = bert_facts(build_bert(request(settings), ops::op_table(), Mode::evaluation));
         const bool exact = head == graph::Activation::gelu;
         EXPECT_EQ(facts->activation, exact ? graph::Activation::gelu : graph::Activation::gelu_tanh);
         EXPECT_EQ(facts->head_activation, head);
@@ -277,7 +277,7 @@ TEST(Bert, DropoutIsForTrainingOnly) {
     settings.attention_dropout = 0.25;
     // Each layer has one attention and two norms; the embeddings have a norm that drops nothing, then a dropout.
     EXPECT_EQ(kept(training(request(settings))), (std::multiset<double>{0.75, 0.75, 0.9, 0.9, 0.9, 0.9, 0.9, 1}));
-    EXPECT_EQ(kept(build_bert_evaluation(request(settings), ops::op_table())),
+    EXPECT_EQ(kept(build_bert(request(settings), ops::op_table(), Mode::evaluation)),
               (std::multiset<double>{1, 1, 1, 1, 1, 1, 1}));
 }
 

@@ -145,7 +145,7 @@ Graph text_classifier(bool split) {
     request.length = 12;
     request.classes = 4;
     request.marks_logits = true;
-    return build_bert_classification_evaluation(request, ops::op_table());
+    return build_bert(request, ops::op_table(), Mode::evaluation);
 }
 
 /// Each layer of an encoder has four dense layers, or six; rows that three of them read are quantised once.

@@ -132,11 +132,10 @@ std::vector<std::string> bert_functions(const BertSettings& settings);
 /// "LayerNorm". A name belongs to its innermost scope; the last layer has "LayerNorm".
 std::vector<std::string> bert_scopes(std::string_view function);
 
-/// Forward graph with the losses. Error(usage) for inconsistent sizes and for splits that are not functions of the
-/// network; Error(unsupported) for settings that this version lacks.
-graph::Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops);
-/// The same without dropout, and with the sums over tokens.
-graph::Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops);
+/// Forward graph with the losses; in evaluation without dropout, and with the sums over tokens. Error(usage) for
+/// inconsistent sizes and for splits that are not functions of the network; Error(unsupported) for settings that this
+/// version lacks.
+graph::Graph build_bert(const BertRequest& request, const graph::OpTable& ops, Mode mode);
 
 /// Properties of a BERT network that do not follow from its variables.
 struct BertFacts {
@@ -195,11 +194,9 @@ struct BertClassificationRequest {
 /// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "glu0".
 std::vector<std::string> bert_classification_functions(const BertSettings& settings);
 
-/// Forward graph with the loss. Error(usage) for inconsistent sizes, a C that does not fit the labels and splits that
-/// are not functions of the network; Error(unsupported) for settings that this version lacks.
-graph::Graph build_bert_classification_training(const BertClassificationRequest& request, const graph::OpTable& ops);
-/// The same without dropout.
-graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops);
+/// Forward graph with the loss; in evaluation without dropout. Errors as above, and Error(usage) for a C that does not
+/// fit the labels.
+graph::Graph build_bert(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode);
 
 // BERT for question answering (Devlin et al. 2019, section 4.2) as a graph: the encoder of this file, and for each
 // token its scores as the first and as the last one of the answer.
@@ -225,9 +222,7 @@ struct BertAnswersRequest {
 /// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "loc0".
 std::vector<std::string> bert_answers_functions(const BertSettings& settings);
 
-/// Forward graph with the loss. Errors as of build_bert_classification_training().
-graph::Graph build_bert_answers_training(const BertAnswersRequest& request, const graph::OpTable& ops);
-/// The same without dropout and loss.
-graph::Graph build_bert_answers_evaluation(const BertAnswersRequest& request, const graph::OpTable& ops);
+/// Forward graph with the loss; in evaluation without dropout and loss. Errors as above.
+graph::Graph build_bert(const BertAnswersRequest& request, const graph::OpTable& ops, Mode mode);
 
 }  // namespace cnntrain::nn

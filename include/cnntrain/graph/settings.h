@@ -39,6 +39,9 @@ constexpr auto spellings(Family) {
 
 enum class NormKind : std::uint8_t { batch, group };
 
+/// The use of a forward graph.
+enum class Mode : std::uint8_t { training, evaluation };
+
 /// The labels of a text or a photo.
 enum class LabelKind : std::uint8_t {
     single,   // one of C classes

@@ -152,7 +152,9 @@ private:
     BertEncoder& encoder_;
 };
 
-Graph build(const BertRequest& request, const graph::OpTable& ops, Mode mode) {
+}  // namespace
+
+graph::Graph build_bert(const BertRequest& request, const graph::OpTable& ops, Mode mode) {
     const BertInput& input = request.input;
     check_encoder(request.model, input);
     require(input.predictions + (input.static_mask ? 1 : 0) <= input.length,
@@ -164,8 +166,6 @@ Graph build(const BertRequest& request, const graph::OpTable& ops, Mode mode) {
     PretrainingHeads heads(request, encoder, mode);
     return encoder.build(functions, request.splits, [&](std::string_view token) { heads.add(token); });
 }
-
-}  // namespace
 
 std::vector<std::string> bert_scopes(std::string_view function) {
     const std::string_view token = function.substr(0, kLayerToken.size());
@@ -180,18 +180,7 @@ std::vector<std::string> bert_scopes(std::string_view function) {
 }
 
 std::vector<std::string> bert_functions(const BertSettings& settings) {
-    std::vector<std::string> names = encoder_functions(settings);
-    names.push_back(first_function(kMaskedWordsToken));
-    names.push_back(first_function(kSentencesToken));
-    return names;
-}
-
-Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::training);
-}
-
-Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::evaluation);
+    return encoder_functions(settings, {kMaskedWordsToken, kSentencesToken});
 }
 
 std::optional<BertFacts> bert_facts(const graph::Graph& graph) {
@@ -322,7 +311,9 @@ void add_classifier(const BertClassificationRequest& request, BertEncoder& encod
     if (request.marks_logits) encoder.graph().mark_output(std::string(kLogits), logits);
 }
 
-graph::Graph build(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode) {
+}  // namespace
+
+graph::Graph build_bert(const BertClassificationRequest& request, const graph::OpTable& ops, Mode mode) {
     const BertInput input{.batch = request.batch, .length = request.length, .sequences = request.sequences};
     check_encoder(request.model, input);
     if (request.labels == LabelKind::score) {
@@ -336,20 +327,8 @@ graph::Graph build(const BertClassificationRequest& request, const graph::OpTabl
     return encoder.build(functions, request.splits, [&](std::string_view) { add_classifier(request, encoder, mode); });
 }
 
-}  // namespace
-
 std::vector<std::string> bert_classification_functions(const BertSettings& settings) {
-    std::vector<std::string> names = encoder_functions(settings);
-    names.push_back(first_function(kClassesToken));
-    return names;
-}
-
-graph::Graph build_bert_classification_training(const BertClassificationRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::training);
-}
-
-graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::evaluation);
+    return encoder_functions(settings, {kClassesToken});
 }
 
 namespace {
@@ -372,7 +351,9 @@ void add_answers(const BertAnswersRequest& request, BertEncoder& encoder, Mode m
                       graph.add_one(OpKind::scale, graph::ScaleAttrs{0.5}, {sum}, scope + "/mean_loss"));
 }
 
-graph::Graph build(const BertAnswersRequest& request, const graph::OpTable& ops, Mode mode) {
+}  // namespace
+
+graph::Graph build_bert(const BertAnswersRequest& request, const graph::OpTable& ops, Mode mode) {
     const BertInput input{
         .batch = request.batch, .length = request.length, .sequences = request.packed ? request.length : 0};
     check_encoder(request.model, input);
@@ -382,20 +363,8 @@ graph::Graph build(const BertAnswersRequest& request, const graph::OpTable& ops,
     return encoder.build(functions, request.splits, [&](std::string_view) { add_answers(request, encoder, mode); });
 }
 
-}  // namespace
-
 std::vector<std::string> bert_answers_functions(const BertSettings& settings) {
-    std::vector<std::string> names = encoder_functions(settings);
-    names.push_back(first_function(kAnswersToken));
-    return names;
-}
-
-graph::Graph build_bert_answers_training(const BertAnswersRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::training);
-}
-
-graph::Graph build_bert_answers_evaluation(const BertAnswersRequest& request, const graph::OpTable& ops) {
-    return build(request, ops, Mode::evaluation);
+    return encoder_functions(settings, {kAnswersToken});
 }
 
 }  // namespace cnntrain::nn

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -244,10 +245,12 @@ std::string first_function(std::string_view token) {
     return std::string(token) + "0";
 }
 
-std::vector<std::string> encoder_functions(const BertSettings& settings) {
+std::vector<std::string> encoder_functions(const BertSettings& settings,
+                                           std::initializer_list<std::string_view> heads) {
     std::vector<std::string> names = {first_function(kWordsToken), first_function(kPositionsToken)};
     for (std::int64_t i = 0; i < settings.layers; ++i)
         names.push_back(std::string(kLayerToken) + std::to_string(i));
+    std::ranges::transform(heads, std::back_inserter(names), first_function);
     return names;
 }
 

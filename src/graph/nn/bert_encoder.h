@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,8 @@ inline constexpr std::string_view kEncoderActivation = "/intermediate/gelu";  //
 std::string layer_scope(std::string_view function);
 /// "mlm" -> "mlm0".
 std::string first_function(std::string_view token);
-/// "emb0", "pos0", "hid0", "hid1", ...
-std::vector<std::string> encoder_functions(const BertSettings& settings);
+/// "emb0", "pos0", "hid0", "hid1", ..., and the functions of the heads with these tokens.
+std::vector<std::string> encoder_functions(const BertSettings& settings, std::initializer_list<std::string_view> heads);
 
 /// Error(usage) with the message unless the condition holds.
 void require(bool condition, const std::string& message);

@@ -12,8 +12,6 @@
 
 namespace cnntrain::nn {
 
-enum class Mode : std::uint8_t { training, evaluation };
-
 /// Initial scale of a norm: zero makes a residual block start as the identity.
 enum class Gamma : std::uint8_t { one, zero };
 

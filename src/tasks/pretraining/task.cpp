@@ -328,11 +328,12 @@ graph::Graph Pretraining::graph(run::GraphUse use, const std::vector<data::Field
     if (use == run::GraphUse::training) {
         if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
         const auto sequences = bert.input.sequences > 0 ? 1.0 : static_cast<double>(bert.input.batch);
-        return run::with_update(nn::build_bert_training(bert, ops::op_table()),
+        return run::with_update(nn::build_bert(bert, ops::op_table(), nn::Mode::training),
                                 {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
     }
     bert.with_word_scores = use == run::GraphUse::words;
-    return graph::apply_rewrites(nn::build_bert_evaluation(bert, ops::op_table()), backend_.rewrites().evaluation);
+    return graph::apply_rewrites(nn::build_bert(bert, ops::op_table(), nn::Mode::evaluation),
+                                 backend_.rewrites().evaluation);
 }
 
 data::Split Pretraining::words_split() const {
@@ -345,13 +346,13 @@ std::vector<Topic> Pretraining::dry_run_topics(options::Command /*command*/) con
     const data::Split split = evaluates ? data::Split::validation : data::Split::train;
     const data::PretrainingSettings read = text(split);
     const graph::Graph graph =
-        nn::build_bert_training({.model = model,
-                                 .numerics = run::numerics(settings().device, backend_),
-                                 .input = {.length = read.sequence_length,
-                                           .predictions = read.max_predictions,
-                                           .static_mask = read.static_mask && !read.packed,
-                                           .sequences = read.packed ? data::most_sequences(read) : 0}},
-                                ops::op_table());
+        nn::build_bert(nn::BertRequest{.model = model,
+                                       .numerics = run::numerics(settings().device, backend_),
+                                       .input = {.length = read.sequence_length,
+                                                 .predictions = read.max_predictions,
+                                                 .static_mask = read.static_mask && !read.packed,
+                                                 .sequences = read.packed ? data::most_sequences(read) : 0}},
+                       ops::op_table(), nn::Mode::training);
     const double flops = nn::bert_forward_flops(model, read.sequence_length, read.max_predictions);
     std::string sequences = read.generated ? "generated sequences" : read.files;
     sequences += std::string(read.packed ? ", rows of several sequences, of " : ", sequences of ") +

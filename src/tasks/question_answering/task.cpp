@@ -209,10 +209,10 @@ graph::Graph QuestionAnswering::graph(run::GraphUse use, const std::vector<data:
     request.packed = data::has_field(fields, nn::kSequenceNumbers);
     if (use != run::GraphUse::training) {
         return graphs_.as_checkpoint_computes(graph::apply_rewrites(
-            nn::build_bert_answers_evaluation(request, ops::op_table()), backend().rewrites().evaluation));
+            nn::build_bert(request, ops::op_table(), nn::Mode::evaluation), backend().rewrites().evaluation));
     }
     if (settings().training.pipeline) request.splits = settings().training.pipeline_splits;
-    return run::with_update(nn::build_bert_answers_training(request, ops::op_table()), nn::kLoss, settings(),
+    return run::with_update(nn::build_bert(request, ops::op_table(), nn::Mode::training), nn::kLoss, settings(),
                             backend());
 }
 

@@ -377,7 +377,7 @@ Teacher TextClassification::teacher() const {
     bert.marks_logits = true;
     teacher.graph = [bert](const std::vector<data::Field>& fields) mutable {
         bert.batch = data::field_desc(fields, nn::kInputIds).shape.at(0);
-        return nn::build_bert_classification_evaluation(bert, ops::op_table());
+        return nn::build_bert(bert, ops::op_table(), nn::Mode::evaluation);
     };
     return teacher;
 }
@@ -432,7 +432,7 @@ std::uint64_t TextClassification::input_bytes(const data::LoaderSettings& loader
 graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
     nn::BertClassificationRequest bert = request(fields);
     bert.marks_logits = with_logits;
-    return nn::build_bert_classification_evaluation(bert, ops::op_table());
+    return nn::build_bert(bert, ops::op_table(), nn::Mode::evaluation);
 }
 
 graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data::Field>& fields) const {
@@ -452,7 +452,7 @@ graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data
         const std::shared_ptr<const data::Dataset> packed = rows(data::Split::train, texts(data::Split::train));
         texts_of_batch *= static_cast<double>(packed->samples()) / static_cast<double>(packed->size());
     }
-    return run::with_update(nn::build_bert_classification_training(bert, ops::op_table()),
+    return run::with_update(nn::build_bert(bert, ops::op_table(), nn::Mode::training),
                             taught_loss(settings().loss, texts_of_batch), settings(), backend());
 }
 
