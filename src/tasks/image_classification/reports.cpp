@@ -142,33 +142,17 @@ std::string drops(const std::vector<double>& fractions, const schedule::RunPlan&
     return " after iterations " + some_of(first, std::ssize(fractions), at(fractions.back()));
 }
 
+/// 0 for schedules without an end rate.
 double end_learning_rate(const optim::LearningRateSettings& rate, double base) {
-    switch (rate.schedule) {
-        case optim::LrSchedule::polynomial:
-            return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
-        case optim::LrSchedule::gradual:
-            return rate.polynomial_end.value_or(0);
-        case optim::LrSchedule::stepped:
-        case optim::LrSchedule::cosine:
-        case optim::LrSchedule::exponential:
-            break;
-    }
-    return 0;
+    if (rate.schedule == optim::LrSchedule::polynomial)
+        return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
+    return rate.schedule == optim::LrSchedule::gradual ? rate.polynomial_end.value_or(0) : 0;
 }
 
 /// Exponent of the decay after warm-up; 0 if the decay is not a power.
 double decay_power(const optim::LearningRateSettings& rate) {
-    switch (rate.schedule) {
-        case optim::LrSchedule::polynomial:
-            return rate.polynomial_power;
-        case optim::LrSchedule::gradual:
-            return 1;
-        case optim::LrSchedule::stepped:
-        case optim::LrSchedule::cosine:
-        case optim::LrSchedule::exponential:
-            break;
-    }
-    return 0;
+    if (rate.schedule == optim::LrSchedule::polynomial) return rate.polynomial_power;
+    return rate.schedule == optim::LrSchedule::gradual ? 1 : 0;
 }
 
 /// If the schedule counts iterations, converted to epochs of the published set.
