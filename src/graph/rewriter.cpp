@@ -1,11 +1,9 @@
 #include "graph/rewriter.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
-#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/passes.h"
@@ -386,29 +384,14 @@ Graph remove_dead_nodes(const Graph& graph) {
     return rewriter.finish();
 }
 
-namespace {
-
-void verify_after(const Graph& graph, std::string_view rewrite) {
-    try {
-        graph.verify();
-    } catch (const Error& error) {
-        throw error.within("after the rewrite " + std::string(rewrite));
-    }
-}
-
-}  // namespace
-
-Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites, std::span<const std::string> disabled,
-                     std::vector<RewriteReport>* report) {
+Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites) {
     for (const Rewrite& rewrite : rewrites) {
-        if (std::find(disabled.begin(), disabled.end(), rewrite.name) != disabled.end()) continue;
-        const std::int32_t nodes_before = graph.node_count();
-        const auto start = std::chrono::steady_clock::now();
         graph = rewrite.apply(graph);
-        const double elapsed_ms = 1e3 * seconds_since(start);
-        verify_after(graph, rewrite.name);
-        if (report != nullptr)
-            report->push_back({std::string(rewrite.name), elapsed_ms, nodes_before, graph.node_count()});
+        try {
+            graph.verify();
+        } catch (const Error& error) {
+            throw error.within("after the rewrite " + std::string(rewrite.name));
+        }
     }
     return graph;
 }

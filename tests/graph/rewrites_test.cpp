@@ -305,20 +305,6 @@ TEST(Rewrites, KeepPhaseStageAndRecomputedMarks) {
     EXPECT_EQ(copy.phase(), Phase::backward);
 }
 
-TEST(Rewrites, AreReportedAndCanBeDisabled) {
-    NormNet net;
-    net.graph.mark_output("y", net.relu(net.norm[0]));
-    std::vector<graph::RewriteReport> report;
-    const std::vector<std::string> disabled = {"fuse-norm-activation"};
-    const Graph result = graph::apply_rewrites(net.graph, kEvaluationRewrites, disabled, &report);
-    EXPECT_EQ(result.node_count(), 2);
-    ASSERT_EQ(report.size(), 2U);
-    EXPECT_EQ(report[0].name, "fold-inference-norms");
-    graph::apply_rewrites(net.graph, kTrainingRewrites, {}, &report);
-    EXPECT_EQ(report.back().nodes_before, 2);
-    EXPECT_EQ(report.back().nodes_after, 1);
-}
-
 TEST(Rewrites, ABrokenOneIsNamed) {
     const graph::Rewrite breaking{"breaking", [](const Graph& graph) {
                                       Graph broken = graph;

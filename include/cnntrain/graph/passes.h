@@ -99,16 +99,8 @@ struct RewriteLists {
     std::span<const Rewrite> one_stage;   // after `backward`, for graphs that are no pipeline
 };
 
-struct RewriteReport {
-    std::string name;
-    double milliseconds = 0;
-    std::int32_t nodes_before = 0;
-    std::int32_t nodes_after = 0;
-};
-
-/// Applies the rewrites in order and verifies the graph after each; `disabled` names are skipped.
-Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites, std::span<const std::string> disabled = {},
-                     std::vector<RewriteReport>* report = nullptr);
+/// Applies the rewrites in order and verifies the graph after each.
+Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites);
 
 /// Moves an activation at the start of a pipeline stage into the sending stage, if it is the only reader of the sent
 /// value and its stage would not become empty. Fusion then works across the border, and one value is sent either way.
