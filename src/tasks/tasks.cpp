@@ -5,6 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/graph/model.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
@@ -32,6 +33,13 @@ void check_rows(const options::TaskOptions& task) {
     if (missing.empty()) return;
     throw Error(ErrorKind::internal, "the options of task " + std::string(task.name) + " lack " + listed(missing) +
                                          ", which every run reads; take them with shared()");
+}
+
+run::Topic model_topic(const run::Task& task, const graph::Graph& graph, double flops) {
+    const run::TaskDescription description = task.description();
+    return {"Model", description.title + ", " + description.details + ", " +
+                         std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
+                         " GFLOP forward per " + task.columns().unit.one};
 }
 
 std::vector<std::string_view> task_names() {

@@ -18,6 +18,7 @@
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
+#include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
 namespace {
@@ -58,13 +59,9 @@ metrics::Columns make_columns(bool several, bool top_5, bool during_training) {
     return columns;
 }
 
-std::string first_names(std::vector<std::string> names) {
+std::string first_names(const std::vector<std::string>& names) {
     constexpr std::size_t kMost = 5;
-    if (names.size() <= kMost) return listed(names);
-    const std::size_t more = names.size() - kMost;
-    names.resize(kMost);
-    names.push_back(std::to_string(more) + " more");
-    return listed(names);
+    return names.size() <= kMost ? listed(names) : some_listed(names, kMost);
 }
 
 /// Images of each sample.
@@ -332,7 +329,8 @@ std::unique_ptr<Samples> ImageClassification::in_order(data::Split split, bool a
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(options::Command command) const {
-    std::vector<Topic> topics = {model_topic(), data_topic(command)};
+    const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::train, 1));
+    std::vector<Topic> topics = {model_topic(*this, graph, nn::forward_flops(graph)), data_topic(command)};
     if (has_real_data()) topics.push_back(input_topic(command));
     return topics;
 }
@@ -360,15 +358,6 @@ std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loade
     const std::int64_t images = training + (settings().validation.enabled ? used(data::Split::validation).samples : 0);
     constexpr std::int64_t kColours = 3;
     return teaching + ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
-}
-
-Topic ImageClassification::model_topic() const {
-    const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::train, 1));
-    const double flops = nn::forward_flops(graph);
-    const TaskDescription description = this->description();
-    return {"Model", description.title + ", " + description.details + ", " +
-                         std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
-                         " GFLOP forward per image"};
 }
 
 /// The splits that the command reads, with their numbers of images.

@@ -78,7 +78,6 @@ private:
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
     const std::vector<double>& class_weights() const;
-    Topic model_topic() const;
     Topic data_topic(options::Command command) const;
     Topic input_topic(options::Command command) const;
     bool holds_dataset() const;

@@ -353,15 +353,12 @@ std::vector<Topic> Pretraining::dry_run_topics(options::Command /*command*/) con
                                                  .static_mask = read.static_mask && !read.packed,
                                                  .sequences = read.packed ? data::most_sequences(read) : 0}},
                        ops::op_table(), nn::Mode::training);
-    const double flops = nn::bert_forward_flops(model, read.sequence_length, read.max_predictions);
     std::string sequences = read.generated ? "generated sequences" : read.files;
     sequences += std::string(read.packed ? ", rows of several sequences, of " : ", sequences of ") +
                  std::to_string(read.sequence_length) + " tokens, at most " + std::to_string(read.max_predictions) +
                  " of them masked";
     std::vector<Topic> topics = {
-        {"Model", description().title + ", " + description().details + ", " +
-                      std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
-                      " GFLOP forward per " + columns_.unit.one},
+        model_topic(*this, graph, nn::bert_forward_flops(model, read.sequence_length, read.max_predictions)),
         {"Data", sequences}};
     if (const std::string missing = missing_files(split); !missing.empty()) {
         topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are computed for " +

@@ -231,9 +231,7 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
     };
     if (command == Command::train) add("training", data::Split::train);
     if (command != Command::train || settings().validation.enabled) add("validation", data::Split::validation);
-    return {{"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
-                          std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                          formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per feature"},
+    return {model_topic(*this, graph, nn::forward_flops(graph)),
             {"Data", counts + " of " + std::to_string(own().sequence_length) + " tokens"}};
 }
 

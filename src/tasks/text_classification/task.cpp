@@ -484,9 +484,7 @@ std::vector<Topic> TextClassification::dry_run_topics(options::Command command) 
             (counts.empty() ? "" : " and ") + std::to_string(texts(data::Split::validation)->size()) + " validation";
     }
     return {
-        {"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
-                      std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                      formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per text"},
+        model_topic(*this, graph, nn::forward_flops(graph)),
         {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
                      (kind() == nn::LabelKind::score
                           ? "each with a score"
