@@ -218,12 +218,6 @@ double bert_forward_flops(const BertSettings& settings, std::int64_t length, std
 
 namespace {
 
-/// Losses are computed in f32, so that 16-bit logits lose nothing in a difference or a sum.
-ValueId in_f32(BertEncoder& encoder, ValueId x, const std::string& name) {
-    Graph& graph = encoder.graph();
-    return graph.desc(x).dtype == DType::f32 ? x : graph.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {x}, name);
-}
-
 /// Marks the sums over rows of logits[N,C], times a factor, as the outputs.
 void add_cross_entropy(BertEncoder& encoder, OpKind kind, const graph::Attrs& attrs, ValueId logits, ValueId labels) {
     Graph& graph = encoder.graph();
@@ -240,7 +234,8 @@ void add_binary_cross_entropy(BertEncoder& encoder, const graph::SigmoidAttrs& a
     add_cross_entropy(encoder, OpKind::sigmoid_cross_entropy, attrs, logits, labels);
 }
 
-/// The loss is the product of the differences d[1,B] and the weighted differences [B,1].
+/// The loss is the product of the differences d[1,B] and the weighted differences [B,1], in f32, so that 16-bit logits
+/// lose nothing in a difference or a sum.
 void add_squared_error(BertEncoder& encoder, ValueId scores, const Shape& texts) {
     const std::string scope(kClassifierScope);
     Graph& graph = encoder.graph();
@@ -251,10 +246,10 @@ void add_squared_error(BertEncoder& encoder, ValueId scores, const Shape& texts)
     const ValueId minus_one =
         graph.add_one(OpKind::constant, graph::ConstantAttrs{-1, {DType::f32, {1, 1}}}, {}, scope + "/minus_one");
     const ValueId labels = encoder.reshaped(encoder.input(kLabels, texts, DType::f32), {batch, 1}, scope + "/labels");
-    const ValueId difference =
-        graph.add_one(OpKind::add, graph::NoAttrs{},
-                      {in_f32(encoder, scores, scope + "/scores"), times(labels, minus_one, scope + "/minus_labels")},
-                      scope + "/difference");
+    const ValueId difference = graph.add_one(
+        OpKind::add, graph::NoAttrs{},
+        {in_type(graph, scores, DType::f32, scope + "/scores"), times(labels, minus_one, scope + "/minus_labels")},
+        scope + "/difference");
     const ValueId weights =
         encoder.reshaped(encoder.input(kLabelWeights, texts, DType::f32), {batch, 1, 1}, scope + "/weights");
     const ValueId weighted = times(encoder.reshaped(difference, {batch, 1, 1}, scope + "/differences"), weights,

@@ -174,8 +174,7 @@ ValueId BertEncoder::weight(const std::string& name, Shape shape) {
 }
 
 ValueId BertEncoder::in_compute_type(ValueId x) {
-    if (graph_.desc(x).dtype == numerics_.compute) return x;
-    return graph_.add_one(OpKind::cast, graph::CastAttrs{numerics_.compute}, {x}, graph_.value(x).name + "/cast");
+    return in_type(graph_, x, numerics_.compute, graph_.value(x).name + "/cast");
 }
 
 /// A variable with one element per feature, in the type that ops read: f32 or the compute type.

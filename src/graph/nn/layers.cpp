@@ -8,6 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/graph/model.h"
 
 namespace cnntrain::nn {
 
@@ -49,6 +50,10 @@ const std::string* filter_hit(const std::vector<std::string>& filters, const std
 
 }  // namespace
 
+ValueId in_type(graph::Graph& graph, ValueId x, DType type, const std::string& name) {
+    return graph.desc(x).dtype == type ? x : graph.add_one(OpKind::cast, graph::CastAttrs{type}, {x}, name);
+}
+
 DType Layers::stored_type(const std::string& variable) const {
     const std::string* to_16 = filter_hit(numerics_.force_weight_to_fp16, variable);
     const std::string* to_32 = filter_hit(numerics_.force_weight_to_fp32, variable);
@@ -67,8 +72,7 @@ ValueId Layers::parameter(const std::string& variable, Shape shape, Initialiser 
 }
 
 ValueId Layers::in_compute_type(ValueId x, const std::string& scope) {
-    if (graph_.desc(x).dtype == numerics_.compute) return x;
-    return graph_.add_one(OpKind::cast, graph::CastAttrs{numerics_.compute}, {x}, scope);
+    return in_type(graph_, x, numerics_.compute, scope);
 }
 
 /// A per-channel variable in the type that ops read: f32 or the compute type.
@@ -155,13 +159,6 @@ ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string
     return graph_.add(OpKind::group_norm, attrs, {x, gamma, beta}, scope)[0];
 }
 
-/// A moving average in f32, which gradients of norms read.
-ValueId Layers::statistic(ValueId moving_average) {
-    if (graph_.desc(moving_average).dtype == DType::f32) return moving_average;
-    return graph_.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {moving_average},
-                          graph_.value(moving_average).name + "/cast");
-}
-
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
     const std::string mean_name = leaf + "/moving_mean";
     const std::string variance_name = leaf + std::string(kMovingVariance);
@@ -171,9 +168,11 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::strin
     graph::NormAttrs attrs;
     attrs.epsilon = model_.epsilon;
     const bool frozen = mode_ == Mode::training && frozen_.match(mean_name) && frozen_.match(variance_name);
-    if (frozen) {
+    if (frozen) {  // gradients of norms read statistics in f32
         return graph_.add_one(OpKind::batch_norm_inference, attrs,
-                              {x, gamma, beta, statistic(mean), statistic(variance)}, scope);
+                              {x, gamma, beta, in_type(graph_, mean, DType::f32, mean_name + "/cast"),
+                               in_type(graph_, variance, DType::f32, variance_name + "/cast")},
+                              scope);
     }
     if (mode_ == Mode::evaluation) {
         return graph_.add_one(OpKind::batch_norm_inference, attrs,

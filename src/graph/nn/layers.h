@@ -12,6 +12,9 @@
 
 namespace cnntrain::nn {
 
+/// The value in this type: itself, or a cast of it.
+graph::ValueId in_type(graph::Graph& graph, graph::ValueId x, DType type, const std::string& name);
+
 /// Initial scale of a norm: zero makes a residual block start as the identity.
 enum class Gamma : std::uint8_t { one, zero };
 
@@ -85,7 +88,6 @@ private:
     graph::ValueId gamma_of(const std::string& leaf, std::int64_t channels, Gamma gamma);
     graph::ValueId norm_node(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
                              graph::ValueId beta);
-    graph::ValueId statistic(graph::ValueId moving_average);
     graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
                               graph::ValueId beta);
     graph::ValueId affine(graph::ValueId x, const std::string& scope, Shape weight, graph::Initialiser initialiser);

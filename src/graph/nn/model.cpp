@@ -379,9 +379,7 @@ void mark_maps(graph::Graph& graph, ValueId logits, const std::string& name) {
     const ValueId rows = graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{shape[0] * shape[1] * shape[2], shape[3]}},
                                        {places}, "all/maps/rows");
     const DType type = graph.desc(layer.inputs[0]).dtype;
-    const ValueId typed = graph.desc(rows).dtype == type
-                              ? rows
-                              : graph.add_one(OpKind::cast, graph::CastAttrs{type}, {rows}, "all/maps/cast");
+    const ValueId typed = in_type(graph, rows, type, "all/maps/cast");
     const ValueId maps =
         graph.add_one(OpKind::dense, layer.attrs, {typed, layer.inputs[1], layer.inputs[2]}, "all/maps/logits");
     graph.mark_output(
