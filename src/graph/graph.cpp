@@ -169,6 +169,12 @@ std::optional<ValueId> Graph::find(std::string_view value_name) const {
     return it->second;
 }
 
+ValueId Graph::output(std::string_view name) const {
+    const auto found = std::ranges::find(outputs_, name, &Output::name);
+    CNNTRAIN_CHECK(found != outputs_.end(), "the graph has no output '" + std::string(name) + "'");
+    return found->value;
+}
+
 double Graph::node_flops(NodeId id) const {
     const Node& n = node(id);
     const OpDef& op = def(n);

@@ -576,12 +576,6 @@ metrics::NanRow count_nans(std::int64_t iteration, const weights::TensorSource& 
 
 namespace {
 
-graph::ValueId output_of(const graph::Graph& graph, std::string_view name) {
-    const auto output = std::ranges::find(graph.outputs(), name, &graph::Output::name);
-    CNNTRAIN_CHECK(output != graph.outputs().end(), "the graph has no output '" + std::string(name) + "'");
-    return output->value;
-}
-
 std::vector<graph::ValueId> recompute_points(const graph::Graph& forward, const graph::Objective& objective,
                                              const TrainingSettings& training) {
     if (!training.recomputation) return graph::all_but_cheap_values(forward, objective);
@@ -614,11 +608,11 @@ graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss
                          const backend::Backend& backend, double moving_average_decay) {
     graph::Graph graph = graph::apply_rewrites(std::move(forward), backend.rewrites().training);
     graph::Objective objective;
-    objective.loss = output_of(graph, loss.at(0).output);
+    objective.loss = graph.output(loss.at(0).output);
     objective.seed = 1 / loss.at(0).divisor;
     objective.loss_scaling = optim::loss_scaling(graph);
     for (std::size_t i = 1; i < loss.size(); ++i)
-        objective.more_losses[output_of(graph, loss[i].output)] = 1 / loss[i].divisor;
+        objective.more_losses[graph.output(loss[i].output)] = 1 / loss[i].divisor;
     objective.targets = optim::trainable_parameters(graph, settings.optimiser);
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);

@@ -124,6 +124,7 @@ public:
     std::int32_t node_count() const { return static_cast<std::int32_t>(nodes_.size()); }
     std::int32_t value_count() const { return static_cast<std::int32_t>(values_.size()); }
     const std::vector<Output>& outputs() const { return outputs_; }
+    ValueId output(std::string_view name) const;  // Error(internal) if there is none
 
     std::vector<ValueId> values_with_role(Role role) const;  // in order of creation
     std::vector<ValueId> variables() const;                  // likewise

@@ -180,13 +180,6 @@ ValueId variable(const graph::Graph& graph, const std::string& name) {
     return *found;
 }
 
-ValueId output(const graph::Graph& graph, std::string_view name) {
-    for (const graph::Output& candidate : graph.outputs()) {
-        if (candidate.name == name) return candidate.value;
-    }
-    throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
-}
-
 }  // namespace
 
 FamilyRow row_of(Family family) {
@@ -234,8 +227,8 @@ ModelValues model_values(const graph::Graph& graph) {
     ModelValues values;
     values.images = variable(graph, std::string(kImages));
     values.labels = variable(graph, std::string(kLabels));
-    values.loss = output(graph, kLoss);
-    values.correct = output(graph, kCorrect);
+    values.loss = graph.output(kLoss);
+    values.correct = graph.output(kCorrect);
     values.logits = graph.node(graph.value(values.loss).producer).inputs[0];
     values.parameters = graph.values_with_role(Role::parameter);
     return values;

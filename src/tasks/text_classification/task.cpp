@@ -458,8 +458,7 @@ graph::Graph TextClassification::graph(run::GraphUse use, const std::vector<data
 
 run::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
     graph::Graph graph = built_graph(fields, /*with_logits=*/true);
-    const auto logits = std::ranges::find(graph.outputs(), std::string(nn::kLogits), &graph::Output::name);
-    nn::LastLayer last = nn::mark_features(graph, logits->value, run::kFeatures);
+    nn::LastLayer last = nn::mark_features(graph, graph.output(nn::kLogits), run::kFeatures);
     return {graph::apply_rewrites(std::move(graph), backend().rewrites().evaluation), std::move(last)};
 }
 
