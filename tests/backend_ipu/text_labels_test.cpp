@@ -12,6 +12,7 @@
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/passes.h"
+#include "support/bf16_products.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"
 
@@ -100,10 +101,11 @@ TEST(TextLabels, CpuAndIpuUpdateAsRefDoes) {
 TEST(TextLabels, LossesOf16BitLogitsAreComputedInFloat) {
     for (const LabelKind labels : {LabelKind::score, LabelKind::several}) {
         const double want = updated(*backend::make_ref_backend(), labels).at("loss").at(0);
-        const auto cpu = updated(*backend::make_cpu_backend(), labels, DType::bf16);
         const auto ipu = updated(*backend::make_ipu_backend({.tiles_per_ipu = 8}), labels, DType::f16);
-        EXPECT_NEAR(cpu.at("loss").at(0), want, 0.03 * want) << spelling(labels);
         EXPECT_NEAR(ipu.at("loss").at(0), want, 0.03 * want) << spelling(labels);
+        if (!has_bf16_products()) continue;
+        const auto cpu = updated(*backend::make_cpu_backend(), labels, DType::bf16);
+        EXPECT_NEAR(cpu.at("loss").at(0), want, 0.03 * want) << spelling(labels);
     }
 }
 
