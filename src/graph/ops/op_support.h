@@ -117,8 +117,8 @@ bool always(const Attrs& attrs);
 /// defect of the graph that asked for it.
 bool only_first_output_has_gradient(const graph::GradContext& context);
 
-/// OpDef::gradient by an op that reads all inputs, the outputs with these numbers, and dy. Its results are the gradients
-/// of the first inputs.
+/// OpDef::gradient by an op that reads all inputs, the outputs with these numbers, and dy. Its results are the
+/// gradients of the first inputs.
 template <OpKind kGrad, std::size_t... kOutputs> void gradient_by_op(GradContext& context) {
     if (!only_first_output_has_gradient(context)) return;
     std::vector<ValueId> inputs = context.inputs();
