@@ -248,7 +248,8 @@ TEST_F(TextClassification, TextsThatShareRowsAreAnsweredAsPaddedOnes) {
                     packed + labels + command + "/" + (command == "validation" ? "validation.csv" : "predictions.csv");
                 return std::regex_replace(folder_.read(file), times, "\n");
             };
-            expect_same_numbers(results("--packed"), results("--no-packed"), 2e-5);
+            // The correlation of three scores that hardly differ has more of their rounding.
+            expect_same_numbers(results("--packed"), results("--no-packed"), labels == "score" ? 1e-4 : 2e-5);
         }
     }
 }

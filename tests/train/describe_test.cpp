@@ -4,6 +4,7 @@
 
 #include "cnntrain/backend/backends.h"
 #include "cnntrain/run/runs.h"
+#include "support/bf16_products.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
@@ -48,6 +49,7 @@ TEST(DerivedArguments, SayWhereTheLossScalingIsTakenOut) {
 }
 
 TEST(DryRun, TellsTheRingOfTheLoader) {
+    if (!test::has_bf16_products()) GTEST_SKIP() << "needs products of bfloat16";
     const auto text = [](const std::string& line) {
         return dry_run_text(parse(
             "--dataset cifar-10 --data-dir /nowhere --model-size 8 --precision 16.32 --compute-type bf16 " + line));

@@ -117,7 +117,7 @@ TEST(TogetherWith, AShardedOptimiserWithATrustTheLossesStay) {
         std::vector<Process> sharded(3);
         train_together(sharded, options + " --rts");
         expect_no_errors(sharded);
-        EXPECT_LT(largest_difference(whole[0].files, sharded[0].files), 1e-5) << optimiser;
+        EXPECT_LT(largest_difference(whole[0].files, sharded[0].files), 1e-4) << optimiser;
     }
 }
 
@@ -182,10 +182,11 @@ TEST(TogetherWith, StatisticsOfAllTheyAreOneLargerMicroBatch) {
         train_together(processes, kNorms + "--micro-batch-size 8 --BN-span 2 " + how);
         expect_no_errors(processes);
         EXPECT_LT(largest_difference(alone, processes[0].files), 1e-5) << how;
-        for (const char* ending : {"moving_mean", "weight", "beta"}) {
+        // A value before a ReLU counts in the gradient of beta, or not, as its rounding decides its sign.
+        for (const auto& [ending, most] : {std::pair("moving_mean", 1e-3), {"weight", 1e-3}, {"beta", 1e-2}}) {
             const double difference = largest_difference_of(ending, alone, processes[0].files, 10);
             EXPECT_GE(difference, 0) << ending;
-            EXPECT_LT(difference, 1e-3) << ending << how;
+            EXPECT_LT(difference, most) << ending << how;
         }
         // Bessel's n is that of one process: of 8 x 8 pixels, 512 and not 1024. The moving value is a quarter new.
         const double difference =
