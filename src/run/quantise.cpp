@@ -421,8 +421,8 @@ void quantise(const TaskRow& row, const options::ParseResult& arguments, const Q
     }
     if (!backend->info().multiplies_bytes) {
         log::info(
-            "this processor has no products of 8 bits (VNNI): floats hold the numbers, which takes longer and gives "
-            "the answers of processors that have them");
+            "this processor has no products of 8 bits (VNNI): floats hold the numbers, which takes longer; sums may "
+            "differ by rounding from those of processors that have them");
     }
     Quantiser quantiser({*task, *backend, arguments, seed, host, observers}, how);
     const EightBitPlan plan = quantiser.plan();

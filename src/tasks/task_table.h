@@ -18,7 +18,7 @@ const std::vector<run::TaskRow>& task_table();
 /// Error(internal) naming the shared options that every run reads and the task lacks.
 void check_rows(const options::TaskOptions& task);
 
-/// What a dry run says of the network that evaluates one sample. `flops`: of its forward pass.
+/// The topic of a dry run about the network that evaluates one sample. `flops`: of its forward pass.
 run::Topic model_topic(const run::Task& task, const graph::Graph& graph, double flops);
 
 /// Names of the tasks, in the order of the table.

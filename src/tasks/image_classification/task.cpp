@@ -61,7 +61,7 @@ metrics::Columns make_columns(bool several, bool top_5, bool during_training) {
 
 std::string first_names(const std::vector<std::string>& names) {
     constexpr std::size_t kMost = 5;
-    return names.size() <= kMost ? listed(names) : some_listed(names, kMost);
+    return listed(names, kMost);
 }
 
 /// Images of each sample.

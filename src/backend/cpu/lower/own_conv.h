@@ -69,8 +69,8 @@ struct GroupedKernel {
     std::int64_t merged = 1;
 };
 
-/// Memory for the result of the current node, a convolution by a primitive that adds to what is in its output: the
-/// residual is there first. Null: there is none.
+/// Memory for the result of the current node, a convolution. oneDNN's primitive adds to what is in its output, so the
+/// residual, unless it is null, is placed there first.
 Placed place_result(const NodeContext& lower, const Desc& desc, const graph::ValueId* residual, const char* reason);
 
 bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
