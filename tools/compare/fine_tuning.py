@@ -3,11 +3,11 @@
 FOLDER has a pretrained encoder: config.json, tokenizer.json and model.safetensors. TRAIN and TEST are texts as
 WikiText's are. articles: sentences of the ten longest articles of TEST, of which a quarter is held out, are classified
 by article; beside TF-IDF with logistic regression (scikit-learn), the best of several by held-out accuracy, and
-transformers with the rate, batch and epochs that cnntrain chooses. questions: a sentence "SUBJECT is a PHRASE of ..."
-in a paragraph becomes "What is SUBJECT?"; the answer is the phrase from its article or possessive to the word before
-the next preposition, conjunction or punctuation mark. Train's questions are learnt, test's are asked; beside the words
-that follow the place with the most words of the question, as many as is best for all questions of TEST, or up to the
-next punctuation mark.
+transformers with the rate, the texts of an update and the epochs that cnntrain, with --packed, chooses. questions: a
+sentence "SUBJECT is a PHRASE of ..." in a paragraph becomes "What is SUBJECT?"; the answer is the phrase from its
+article or possessive to the word before the next preposition, conjunction or punctuation mark. Train's questions are
+learnt, test's are asked; beside the words that follow the place with the most words of the question, as many as is best
+for all questions of TEST, or up to the next punctuation mark.
 """
 import json
 import pathlib
@@ -85,9 +85,11 @@ def own_articles(args, seed):
     text = run_program([
         args.cnntrain, "train", "--task", "text-classification", "--data-dir", args.work / "train.tsv",
         "--validation-file", args.work / "test.tsv", "--init-checkpoint", args.folder / "model.safetensors",
-        "--seq-length", LENGTH, "--precision", 32, "--seed", seed, "--logs-path", args.work / f"articles-{seed}",
-        "--overwrite", "--threads", args.threads])
+        "--seq-length", LENGTH, "--precision", 32, "--packed", "--seed", seed, "--logs-path",
+        args.work / f"articles-{seed}", "--overwrite", "--threads", args.threads])
     chosen = dict(re.findall(r"--(base-learning-rate|micro-batch-size|epochs) ([\d.e-]+)", text))
+    texts, rows = map(int, re.search(r"(\d+) training \(in (\d+) rows\)", text).groups())
+    chosen["texts an update"] = round(texts / rows * int(chosen.pop("micro-batch-size")))
     return float(re.findall(r"Validation accuracy: +([\d.]+)", text)[-1]), time.perf_counter() - start, chosen
 
 
@@ -106,9 +108,9 @@ def torch_articles(args, train, test, seed, chosen):
     tokeniser = transformers.PreTrainedTokenizerFast(tokenizer_file=str(args.folder / "tokenizer.json"),
                                                      pad_token="[PAD]")
     model = transformers.BertForSequenceClassification.from_pretrained(args.folder, num_labels=10).train()
-    rate, batch, epochs = (float(chosen[name]) for name in ("base-learning-rate", "micro-batch-size", "epochs"))
+    rate, epochs, batch = float(chosen["base-learning-rate"]), int(chosen["epochs"]), chosen["texts an update"]
     optimiser = torch.optim.AdamW(decayed_apart(model, 0.01), lr=rate, eps=1e-6)
-    steps, step, batch = int(epochs * len(train) / batch), 0, int(batch)
+    steps, step = epochs * len(train) // batch, 0
     schedule = transformers.get_linear_schedule_with_warmup(optimiser, steps // 10, steps)
     while step < steps:
         order = torch.randperm(len(train)).tolist()
@@ -130,6 +132,16 @@ def torch_articles(args, train, test, seed, chosen):
     return 100 * right / len(test), time.perf_counter() - start
 
 
+def by_seed(side, seeds, run_one):
+    """A row for each seed, then one of means; run_one returns a percentage, seconds and more."""
+    values = []
+    for seed in seeds:
+        values.append(run_one(seed))
+        row(side, seed, *(f"{value:.1f}" for value in values[-1][:2]))
+    row(side, "mean", *(f"{statistics.mean(column):.1f}" for column in list(zip(*values))[:2]))
+    return values
+
+
 def compare_articles(args):
     made = sentences_of(args.test)
     held_out = len(made) // 4
@@ -137,14 +149,10 @@ def compare_articles(args):
     write_tsv(args.work / "train.tsv", train)
     write_tsv(args.work / "test.tsv", test)
     print(f"{len(train)} sentences of ten articles for training, {len(test)} held out")
-    head("side", "held-out accuracy by seed, %", "mean", "seconds")
+    head("side", "seed", "held-out accuracy, %", "seconds")
     row("TF-IDF, logistic regression", "", f"{regression_accuracy(train, test):.1f}", "")
-    own = [own_articles(args, seed) for seed in args.seeds]
-    theirs = [torch_articles(args, train, test, seed, own[0][2]) for seed in args.seeds]
-    for name, values in (("cnntrain", own), ("transformers", theirs)):
-        accuracies, seconds = [value[0] for value in values], [value[1] for value in values]
-        row(name, " ".join(f"{value:.1f}" for value in accuracies), f"{statistics.mean(accuracies):.1f}",
-            f"{statistics.median(seconds):.0f}")
+    own = by_seed("cnntrain", args.seeds, lambda seed: own_articles(args, seed))
+    by_seed("transformers", args.seeds, lambda seed: torch_articles(args, train, test, seed, own[0][2]))
     print("chosen:", own[0][2])
 
 
@@ -208,28 +216,30 @@ def until_punctuation(words):
     return " ".join(words[:end])
 
 
+def own_questions(args, seed):
+    """Exact match of the questions that were not learnt, seconds."""
+    start, folder = time.perf_counter(), args.work / f"questions-{seed}"
+    run_program([
+        args.cnntrain, "train", "--task", "question-answering", "--data-dir", args.work / "train.json",
+        "--init-checkpoint", args.folder / "model.safetensors", "--seq-length", 256, "--precision", 32, "--seed", seed,
+        "--logs-path", folder, "--overwrite", "--threads", args.threads])
+    text = run_program([args.cnntrain, "inference", "--restore-path", folder, "--data-dir", args.work / "test.json",
+                        "--no-logs", "--threads", args.threads])
+    return float(re.search(r"Exact Match: +([\d.]+)", text)[1]), time.perf_counter() - start
+
+
 def compare_questions(args):
     train, test = questions_of(args.train), questions_of(args.test)
     write_questions(args.work / "train.json", train)
     write_questions(args.work / "test.json", test)
     print(f"{len(train)} questions for training, {len(test)} asked")
     exact = lambda answer: 100 * statistics.mean(plain(answer(one)) == plain(one["answer"]) for one in test)
-    head("side", "exact match by seed, %", "mean")
+    head("side", "seed", "exact match, %", "seconds")
     fixed = {count: exact(lambda one, count=count: " ".join(following(one)[:count])) for count in range(1, 9)}
     count = max(fixed, key=fixed.get)
-    row(f"{count} words behind the overlap", "", f"{fixed[count]:.1f}")
-    row("words up to a punctuation mark", "", f"{exact(lambda one: until_punctuation(following(one))):.1f}")
-    values = []
-    for seed in args.seeds:
-        folder = args.work / f"questions-{seed}"
-        run_program([
-            args.cnntrain, "train", "--task", "question-answering", "--data-dir", args.work / "train.json",
-            "--init-checkpoint", args.folder / "model.safetensors", "--seq-length", 256, "--precision", 32, "--seed",
-            seed, "--logs-path", folder, "--overwrite", "--threads", args.threads])
-        text = run_program([args.cnntrain, "inference", "--restore-path", folder, "--data-dir", args.work / "test.json",
-                            "--no-logs", "--threads", args.threads])
-        values.append(float(re.search(r"Exact Match: +([\d.]+)", text)[1]))
-    row("cnntrain", " ".join(f"{value:.1f}" for value in values), f"{statistics.mean(values):.1f}")
+    row(f"{count} words behind the overlap", "", f"{fixed[count]:.1f}", "")
+    row("words up to a punctuation mark", "", f"{exact(lambda one: until_punctuation(following(one))):.1f}", "")
+    by_seed("cnntrain", args.seeds, lambda seed: own_questions(args, seed))
 
 
 def run(args):
