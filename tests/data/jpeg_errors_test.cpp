@@ -70,13 +70,11 @@ TEST(JpegErrors, ArithmeticCodingHidesDamageAndIsRefused) {
 }
 
 TEST(JpegErrors, ALackOfMemorySaysNothingAboutTheImage) {
-    JpegErrors errors{};
+    JpegDecompressor jpeg;
+    auto& [info, errors] = jpeg;
     EXPECT_NO_THROW(throw_if_out_of_memory(errors));
-    jpeg_decompress_struct info{};
-    ASSERT_TRUE(create_decompressor(info, errors));
     if (setjmp(errors.jump) == 0) ERREXIT1(&info, JERR_OUT_OF_MEMORY, 1);
     EXPECT_THROW(throw_if_out_of_memory(errors), std::bad_alloc);
-    jpeg_destroy_decompress(&info);
 }
 
 TEST(JpegErrors, ClaimsAreLimited) {

@@ -49,8 +49,7 @@ void on_message(j_common_ptr info, int level) {
     if (info->err->num_warnings++ == 0) (*info->err->format_message)(info, errors_of(info).message.data());
 }
 
-}  // namespace
-
+/// The value of `info.err` that must be set before the object is created.
 jpeg_error_mgr* error_manager(JpegErrors& errors) {
     jpeg_error_mgr* base = jpeg_std_error(&errors.base);
     base->error_exit = on_error;
@@ -58,11 +57,18 @@ jpeg_error_mgr* error_manager(JpegErrors& errors) {
     return base;
 }
 
+/// Returns false after an error; errors.message then has its text.
 bool create_decompressor(jpeg_decompress_struct& info, JpegErrors& errors) {
     info.err = error_manager(errors);
     if (setjmp(errors.jump) != 0) return false;
     jpeg_create_decompress(&info);
     return true;
+}
+
+}  // namespace
+
+JpegDecompressor::JpegDecompressor() {
+    CNNTRAIN_CHECK(create_decompressor(info, errors), errors.message.data());
 }
 
 bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> jpeg) {
@@ -96,15 +102,6 @@ namespace {
 /// Extra columns decoded on each side of a part. Upsampling reads at most two luma pixels beyond it, and libjpeg itself
 /// starts at a block boundary on the left.
 constexpr std::int64_t kMargin = 16;
-
-}  // namespace
-
-struct JpegDecoder::State {
-    jpeg_decompress_struct info{};
-    JpegErrors errors{};
-};
-
-namespace {
 
 // These functions return false after an error; errors.message then has its text.
 
@@ -149,16 +146,8 @@ JpegRange seen(std::int64_t first, std::int64_t count, std::int64_t side, int sh
 
 }  // namespace
 
-JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
-}
-
-JpegDecoder::~JpegDecoder() {
-    jpeg_destroy_decompress(&state_->info);
-}
-
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
-    auto& [info, errors] = *state_;
+    auto& [info, errors] = jpeg_;
     if (!read_jpeg_header(info, errors, jpeg)) fail_jpeg(errors);
     const ImageSize size{info.image_height, info.image_width};
     const std::string problem = size_problem(size.height, size.width);
@@ -167,7 +156,7 @@ ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
 }
 
 PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer) {
-    auto& [info, errors] = *state_;
+    auto& [info, errors] = jpeg_;
     const ImageSize whole{info.image_height, info.image_width};
     CNNTRAIN_CHECK(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
                        part.top + part.height <= whole.height && part.left + part.width <= whole.width,
@@ -223,23 +212,9 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JSAMPARRAY rows
 
 }  // namespace
 
-struct JpegChecker::State {
-    jpeg_decompress_struct info{};
-    JpegErrors errors{};
-    std::vector<JSAMPLE> pixels;
-};
-
-JpegChecker::JpegChecker() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
-}
-
-JpegChecker::~JpegChecker() {
-    jpeg_destroy_decompress(&state_->info);
-}
-
 std::optional<JpegHeader> JpegChecker::header(std::span<const std::byte> jpeg) {
-    jpeg_decompress_struct& info = state_->info;
-    if (!read_jpeg_header(info, state_->errors, jpeg)) return std::nullopt;
+    const jpeg_decompress_struct& info = jpeg_.info;
+    if (!read_jpeg_header(jpeg_.info, jpeg_.errors, jpeg)) return std::nullopt;
     const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
     const bool grey = info.jpeg_color_space == JCS_GRAYSCALE;
     return JpegHeader{info.image_height, info.image_width,
@@ -250,7 +225,7 @@ std::optional<JpegHeader> JpegChecker::header(std::span<const std::byte> jpeg) {
 }
 
 std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
-    auto& [info, errors, pixels] = *state_;
+    auto& [info, errors] = jpeg_;
     const std::optional<JpegHeader> size = header(jpeg);
     throw_if_out_of_memory(errors);
     if (!size) return errors.message.data();
@@ -262,10 +237,10 @@ std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
     }
     const std::size_t row_bytes =
         static_cast<std::size_t>(info.output_width) * static_cast<std::size_t>(info.output_components);
-    pixels.resize(row_bytes * kRowsAtOnce);
+    pixels_.resize(row_bytes * kRowsAtOnce);
     std::array<JSAMPROW, kRowsAtOnce> rows{};
     for (std::size_t row = 0; row < rows.size(); ++row)
-        rows[row] = pixels.data() + row * row_bytes;
+        rows[row] = pixels_.data() + row * row_bytes;
     if (!read_rows(info, errors, rows.data())) throw_if_out_of_memory(errors);
     return errors.message.data();
 }

@@ -5,7 +5,6 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,14 +30,20 @@ struct JpegErrors {
     std::array<char, JMSG_LENGTH_MAX> message;  // the error, otherwise the first harmless warning, otherwise ""
 };
 
-/// The value of `info.err` that must be set before the object is created.
-jpeg_error_mgr* error_manager(JpegErrors& errors);
+/// An object of libjpeg that decodes.
+struct JpegDecompressor {
+    jpeg_decompress_struct info{};
+    JpegErrors errors{};
 
-// These functions return false after an error; errors.message then has its text.
+    JpegDecompressor();
+    ~JpegDecompressor() { jpeg_destroy_decompress(&info); }
+    JpegDecompressor(const JpegDecompressor&) = delete;
+    JpegDecompressor& operator=(const JpegDecompressor&) = delete;
+};
 
-bool create_decompressor(jpeg_decompress_struct& info, JpegErrors& errors);
 /// Reads the header, whatever the object did before. The bytes must stay valid until the image is decoded. Refuses
-/// arithmetic coding, in which almost any damaged data decode without a warning.
+/// arithmetic coding, in which almost any damaged data decode without a warning. Returns false after an error;
+/// errors.message then has its text.
 bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> jpeg);
 
 /// Throws std::bad_alloc if the error was lack of memory, which is not a fault of the image.
@@ -101,9 +106,6 @@ constexpr PixelView whole_view(const std::uint8_t* pixels, ImageSize size) {
 /// One thread's decoder. Error(data) describes the fault in the image; the caller adds file and record.
 class JpegDecoder {
 public:
-    JpegDecoder();
-    ~JpegDecoder();
-
     /// Reads the header. The bytes must stay valid until decode() returns.
     ImageSize open(std::span<const std::byte> jpeg);
 
@@ -114,8 +116,7 @@ public:
     PixelView decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer);
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    JpegDecompressor jpeg_;
 };
 
 // Checks a JPEG: its header, and whether all of it decodes. Stricter than decoding for training.
@@ -132,17 +133,14 @@ struct JpegHeader {
 /// Checks JPEG files, for one thread.
 class JpegChecker {
 public:
-    JpegChecker();
-    ~JpegChecker();
-
     /// Empty if this is not a JPEG.
     std::optional<JpegHeader> header(std::span<const std::byte> jpeg);
     /// Decodes the whole image. "" if libjpeg reports nothing, otherwise its error or its first warning.
     std::string problem(std::span<const std::byte> jpeg);
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    JpegDecompressor jpeg_;
+    std::vector<JSAMPLE> pixels_;
 };
 
 // Encodes RGB pixels as JPEG with libjpeg-turbo.

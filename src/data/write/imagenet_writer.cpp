@@ -517,9 +517,8 @@ namespace {
 
 constexpr int kQuality = 100;
 
-// The functions that return bool return false after an error; errors.message then has its text.
-
 /// Reads all data but computes only one pixel per block, which finds all damage in a fraction of the time.
+/// Returns false after an error; errors.message then has its text.
 bool look_through(jpeg_decompress_struct& info, JpegErrors& errors) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_RGB;
@@ -535,8 +534,9 @@ bool look_through(jpeg_decompress_struct& info, JpegErrors& errors) {
     return true;
 }
 
-[[noreturn]] void fail_convert(const std::string& what) {
-    throw Error(ErrorKind::data, what);
+[[noreturn]] void fail_convert(const JpegErrors& errors) {
+    throw_if_out_of_memory(errors);
+    throw Error(ErrorKind::data, "the JPEG cannot be decoded: " + std::string(errors.message.data()));
 }
 
 StoredImage stored(const PixelView& rgb, std::string_view converted_from, bool turned) {
@@ -545,38 +545,20 @@ StoredImage stored(const PixelView& rgb, std::string_view converted_from, bool t
 
 }  // namespace
 
-struct ImageConverter::State {
-    jpeg_decompress_struct info{};
-    JpegErrors errors{};
-    Workspace workspace;
-
-    [[noreturn]] void fail_jpeg() const {
-        throw_if_out_of_memory(errors);
-        fail_convert("the JPEG cannot be decoded: " + std::string(errors.message.data()));
-    }
-};
-
-ImageConverter::ImageConverter() : state_(std::make_unique<State>()) {
-    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
-}
-
-ImageConverter::~ImageConverter() {
-    jpeg_destroy_decompress(&state_->info);
-}
-
 StoredImage ImageConverter::convert(std::string file) {
-    if (file.empty()) fail_convert("the file is empty");
+    if (file.empty()) throw Error(ErrorKind::data, "the file is empty");
     const auto bytes = std::as_bytes(std::span(file));
-    const ImageFile opened(bytes, Exif::applied, state_->workspace);
+    const ImageFile opened(bytes, Exif::applied, workspace_);
     const ImageSize size = opened.size();
     std::string_view from;
     if (opened.format() == FileFormat::jpeg) {
-        if (!read_jpeg_header(state_->info, state_->errors, bytes)) state_->fail_jpeg();
-        const bool inks = state_->info.jpeg_color_space == JCS_CMYK || state_->info.jpeg_color_space == JCS_YCCK;
+        auto& [info, errors] = jpeg_;
+        if (!read_jpeg_header(info, errors, bytes)) fail_convert(errors);
+        const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
         if (inks) {
             from = "CMYK";
         } else if (!opened.is_turned()) {
-            if (!look_through(state_->info, state_->errors)) state_->fail_jpeg();
+            if (!look_through(info, errors)) fail_convert(errors);
             return {std::move(file), size.height, size.width, "", false};
         }
     } else {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
+
+#include "cnntrain/data/dataset.h"
+#include "data/images/jpeg.h"
 
 namespace cnntrain::data {
 
@@ -19,9 +21,6 @@ struct StoredImage {
 /// Converts images to JPEG, for one thread.
 class ImageConverter {
 public:
-    ImageConverter();
-    ~ImageConverter();
-
     /// JPEGs are stored unchanged after all of their data were checked. CMYK JPEGs, JPEGs that Exif data turn, and
     /// files of other formats (recognised by their first bytes, whatever their names) become upright RGB JPEGs of
     /// quality 100, with transparent parts on white. Equal bytes give equal results. Error(data) describes the fault in
@@ -29,8 +28,8 @@ public:
     StoredImage convert(std::string file);
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    JpegDecompressor jpeg_;
+    Workspace workspace_;
 };
 
 }  // namespace cnntrain::data
