@@ -249,7 +249,7 @@ PixelFormat host_format(const InputSettings& settings);
 /// normalised by channel (also if generated or synthetic), and only if the host has not normalised.
 std::optional<nn::Normalisation> device_normalisation(const DataSettings& settings);
 
-// The pixels of photos and their preparation for evaluation, for exported files that prepare photos themselves.
+// The preparation of photos for evaluation, for exported files that prepare photos themselves.
 
 /// Evaluation: length of the shorter side for images of side S, floor(S / crop fraction). A rounded fraction, such as
 /// 224 / 232, gives the whole number that it stands for.
@@ -258,11 +258,8 @@ constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size, double c
     return static_cast<std::int64_t>(static_cast<double>(image_size) / crop_fraction + kRounding);
 }
 
-/// The pixels of an image file as it is shown, u8 [H,W,3]. Error(data) describes the fault in the image.
-HostTensor decoded_photo(std::span<const std::byte> file);
-
-/// Writes the image [S,S,3] that evaluation makes of such pixels, in the format of a batch. Images that are
-/// standardised one by one must have this size already.
+/// Writes the image [S,S,3] that evaluation makes of a photo's pixels, u8 [H,W,3], in the format of a batch. Images
+/// that are standardised one by one must have this size already.
 void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
                    std::span<std::byte> image);
 

@@ -180,18 +180,6 @@ void preprocess_for_training(const ImageFile& file, std::span<const Box> boxes, 
     }
 }
 
-HostTensor decoded_photo(std::span<const std::byte> file) {
-    Workspace workspace;
-    const ImageFile image(file, Exif::applied, workspace);
-    const ImageSize size = image.size();
-    const PixelView view = image.decode({0, 0, size.height, size.width}, {DctMethod::accurate});
-    HostTensor pixels({DType::u8, {size.height, size.width, 3}});
-    const std::int64_t row_bytes = size.width * 3;
-    for (std::int64_t y = 0; y < size.height; ++y)
-        std::copy_n(view.pixels + y * view.row_bytes, row_bytes, pixels.as<std::uint8_t>().data() + y * row_bytes);
-    return pixels;
-}
-
 void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
                    std::span<std::byte> image) {
     const std::span<const std::uint8_t> levels = pixels.as<std::uint8_t>();
@@ -251,10 +239,6 @@ std::vector<std::uint8_t> levels_of(std::span<const float> values) {
     }
     return levels;
 }
-
-}  // namespace
-
-namespace {
 
 /// The heat between the middles of its parts, at a place from 0 to 1 on both axes.
 float heat_at(const Heat& heat, double y, double x) {
