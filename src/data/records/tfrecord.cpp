@@ -143,19 +143,6 @@ constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // enough 
                     std::to_string(left) + " are left; copy or make the file again");
 }
 
-class Encoder {
-public:
-    template <typename T> void number(T value) {
-        const std::string bytes = fixed_width(value);
-        text(std::as_bytes(std::span(bytes)));
-    }
-    void text(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    std::vector<std::byte>& bytes() { return bytes_; }
-
-private:
-    std::vector<std::byte> bytes_;
-};
-
 /// Never reads beyond the end, whatever the encoded numbers are.
 class Decoder {
 public:
@@ -207,22 +194,17 @@ std::string name_of(const std::string& path) {
 FolderIndex load_index(const std::string& place, const FileSystem& files) {
     try {
         if (!exists(files, place)) return {};
-        const std::string bytes = read_text(files, place, kLargestIndexBytes);
-        return decode_index(std::as_bytes(std::span(bytes)));
+        return decode_index(read_text(files, place, kLargestIndexBytes));
     } catch (const Error& error) {
         log::debug("the index " + place + " is not used and will be made again: " + error.what());
         return {};
     }
 }
 
-bool holds(const std::string& place, const std::vector<std::byte>& bytes, const FileSystem& files) {
+/// Compares the bytes: the checksum of an index with its checksum is the same for all.
+bool holds_index(const std::string& place, const std::string& bytes, const FileSystem& files) {
     try {
-        if (!exists(files, place)) return false;
-        const std::unique_ptr<InputFile> file = files.open(place);
-        if (file->size_bytes() != bytes.size()) return false;
-        std::vector<std::byte> stored(bytes.size());
-        file->read_at(0, stored);
-        return stored == bytes;
+        return exists(files, place) && read_text(files, place, bytes.size()) == bytes;
     } catch (const Error&) {
         return false;
     }
@@ -230,13 +212,13 @@ bool holds(const std::string& place, const std::vector<std::byte>& bytes, const 
 
 /// Returns false if nothing can be written there. Processes of a host may do this at the same time, each with its own
 /// temporary file; the last index written stays.
-bool store_index(const std::string& place, const std::vector<std::byte>& bytes, FileSystem& files) {
-    if (holds(place, bytes, files)) return true;
+bool store_index(const std::string& place, const std::string& bytes, FileSystem& files) {
+    if (holds_index(place, bytes, files)) return true;
     bool written = false;
     try {
         if (const std::string folder = folder_of(place); !folder.empty()) files.make_directories(folder);
         const std::unique_ptr<OutputFile> file = files.create(place);
-        file->write(bytes);
+        file->write(std::as_bytes(std::span(bytes)));
         written = true;
         file->commit();
     } catch (const Error& error) {
@@ -283,7 +265,7 @@ public:
             }
             if (!changed) continue;
             add_others(folder, kept, index);
-            const std::vector<std::byte> bytes = encode_index(index);
+            const std::string bytes = encode_index(index);
             for (const std::string& place : index_places(folder, index_name_)) {
                 if (store_index(place, bytes, files_)) break;
             }
@@ -312,25 +294,20 @@ void fail_record(const std::string& path, std::int64_t record, std::uint64_t off
                 path + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + "): " + what);
 }
 
-std::vector<std::byte> encode_index(const FolderIndex& index) {
-    Encoder encoder;
-    encoder.text(std::as_bytes(std::span(kIndexMagic)));
-    encoder.number(kVersion);
-    encoder.number(static_cast<std::uint32_t>(index.size()));
+std::string encode_index(const FolderIndex& index) {
+    std::string text(kIndexMagic);
+    text += fixed_width(kVersion) + fixed_width(static_cast<std::uint32_t>(index.size()));
     for (const auto& [name, file] : index) {
-        encoder.number(static_cast<std::uint32_t>(name.size()));
-        encoder.text(std::as_bytes(std::span(name)));
-        encoder.number(file.size_bytes);
-        encoder.number(static_cast<std::uint64_t>(file.modified_ns));
-        encoder.number(std::uint64_t{file.lengths.size()});
+        text += fixed_width(static_cast<std::uint32_t>(name.size())) + name + fixed_width(file.size_bytes) +
+                fixed_width(file.modified_ns) + fixed_width(std::uint64_t{file.lengths.size()});
         for (const std::uint64_t length : file.lengths)
-            encoder.number(length);
+            text += fixed_width(length);
     }
-    encoder.number(crc32c(encoder.bytes()));
-    return std::move(encoder.bytes());
+    return text + fixed_width(crc32c(std::as_bytes(std::span(text))));
 }
 
-FolderIndex decode_index(std::span<const std::byte> bytes) {
+FolderIndex decode_index(std::string_view text) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
     Decoder decoder(bytes);
     if (std::memcmp(decoder.take(kIndexMagic.size()).data(), kIndexMagic.data(), kIndexMagic.size()) != 0)
         throw Error(ErrorKind::data, "it is not an index of records");
@@ -342,8 +319,8 @@ FolderIndex decode_index(std::span<const std::byte> bytes) {
     }
     FolderIndex index;
     for (auto files = decoder.number<std::uint32_t>(); files > 0; --files) {
-        const auto text = decoder.take(decoder.number<std::uint32_t>());
-        const std::string name(reinterpret_cast<const char*>(text.data()), text.size());
+        const auto word = decoder.take(decoder.number<std::uint32_t>());
+        const std::string name(reinterpret_cast<const char*>(word.data()), word.size());
         index[name] = decode_file(decoder, name);
     }
     if (decoder.left() != 4) throw Error(ErrorKind::data, "it goes on after its last file");

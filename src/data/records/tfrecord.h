@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -124,9 +125,9 @@ using FolderIndex = std::map<std::string, IndexedFile>;
 
 /// Little endian: magic, u32 version, u32 number of files; for each file u32 length of its name, name, u64 size, i64
 /// modification time, u64 number of records, u64 length of each record; u32 crc32c of everything before.
-std::vector<std::byte> encode_index(const FolderIndex& index);
+std::string encode_index(const FolderIndex& index);
 /// Error(data) gives the problem.
-FolderIndex decode_index(std::span<const std::byte> bytes);
+FolderIndex decode_index(std::string_view text);
 
 /// Reads every record's header. Throws Error(data) if one is damaged or the last record is incomplete.
 IndexedFile scan_records(const InputFile& file);
