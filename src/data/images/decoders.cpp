@@ -2,9 +2,24 @@
 
 #include <png.h>
 
+#ifdef CNNTRAIN_GIF
+#include <gif_lib.h>
+#endif
+#ifdef CNNTRAIN_TIFF
+#include <tiffio.h>
+#endif
+#ifdef CNNTRAIN_WEBP
+#include <webp/decode.h>
+#include <webp/demux.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <string>
 
 #include "cnntrain/base/error.h"
@@ -12,6 +27,8 @@
 
 namespace cnntrain::data {
 namespace {
+
+using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kFileHeader = 14;
 constexpr std::size_t kCoreHeader = 12;   // of OS/2: 16-bit sides, palette entries of 3 bytes
@@ -305,27 +322,12 @@ ImageSize decode_png(std::span<const std::byte> png, std::vector<std::uint8_t>& 
     return size;
 }
 
-}  // namespace cnntrain::data
-
 #ifdef CNNTRAIN_GIF
 
-#include <gif_lib.h>
-
-#include <algorithm>
-#include <cstring>
-#include <string>
-
-#include "cnntrain/base/error.h"
-
-namespace cnntrain::data {
 namespace {
 
-struct Unread {
-    std::span<const std::byte> bytes;
-};
-
 int read_gif(GifFileType* gif, GifByteType* out, int count) {
-    auto& bytes = static_cast<Unread*>(gif->UserData)->bytes;
+    Bytes& bytes = *static_cast<Bytes*>(gif->UserData);
     const std::size_t taken = std::min(bytes.size(), static_cast<std::size_t>(count));
     if (taken > 0) std::memcpy(out, bytes.data(), taken);
     bytes = bytes.subspan(taken);
@@ -340,7 +342,7 @@ int read_gif(GifFileType* gif, GifByteType* out, int count) {
 /// An open file, closed in any case.
 class Gif {
 public:
-    explicit Gif(std::span<const std::byte> file) : unread_{file} {
+    explicit Gif(std::span<const std::byte> file) : unread_(file) {
         int error = 0;
         gif_ = DGifOpen(&unread_, read_gif, &error);
         if (gif_ == nullptr) fail_gif(error);
@@ -386,7 +388,7 @@ private:
         }
     }
 
-    Unread unread_;
+    Bytes unread_;
     GifFileType* gif_ = nullptr;
 };
 
@@ -436,29 +438,11 @@ ImageSize decode_gif(std::span<const std::byte> file, std::vector<std::uint8_t>&
     return size;
 }
 
-}  // namespace cnntrain::data
-
 #endif
 
 #ifdef CNNTRAIN_TIFF
 
-#include <tiffio.h>
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstdarg>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <string>
-
-#include "cnntrain/base/error.h"
-
-namespace cnntrain::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 /// Highest number of bytes that libtiff may take at once, for a strip or a tile.
 constexpr tmsize_t kMostBytesAtOnce = tmsize_t{1} << 30;
@@ -566,25 +550,11 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     return size;
 }
 
-}  // namespace cnntrain::data
-
 #endif
 
 #ifdef CNNTRAIN_WEBP
 
-#include <webp/decode.h>
-#include <webp/demux.h>
-
-#include <algorithm>
-#include <memory>
-#include <string>
-
-#include "cnntrain/base/error.h"
-
-namespace cnntrain::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 [[noreturn]] void fail_webp(const std::string& what) {
     throw Error(ErrorKind::data, "the WebP file is damaged: " + what);
@@ -621,14 +591,10 @@ void decode(Bytes image, bool alpha, ImageSize size, std::uint8_t* out) {
     if (status != VP8_STATUS_OK) fail_webp(text_of(status));
 }
 
-struct Deleter {
-    void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
-};
-
 /// The first image may cover a part of the canvas only; the rest is transparent.
 void decode_first_of_animation(Bytes file, ImageSize canvas, std::vector<std::uint8_t>& pixels) {
     const WebPData data = {begin_of(file), file.size()};
-    const std::unique_ptr<WebPDemuxer, Deleter> demuxer(WebPDemux(&data));
+    const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> demuxer(WebPDemux(&data), WebPDemuxDelete);
     WebPIterator frame;
     if (!demuxer || WebPDemuxGetFrame(demuxer.get(), 1, &frame) == 0) fail_webp("it holds no whole image");
     const std::unique_ptr<WebPIterator, decltype(&WebPDemuxReleaseIterator)> owner(&frame, WebPDemuxReleaseIterator);
@@ -665,6 +631,6 @@ ImageSize decode_webp(Bytes file, std::vector<std::uint8_t>& pixels) {
     return size;
 }
 
-}  // namespace cnntrain::data
-
 #endif
+
+}  // namespace cnntrain::data
