@@ -114,9 +114,9 @@ constexpr std::uint16_t kOrientationTag = 0x0112;
 constexpr std::uint16_t kShort = 3;  // type of a value
 constexpr std::string_view kExifBegin = "Exif\0\0"sv;
 
-bool begins_with(Bytes bytes, std::string_view text) {
+bool has_at(Bytes file, std::size_t offset, std::string_view text) {
     const auto wanted = std::as_bytes(std::span(text));
-    return bytes.size() >= wanted.size() && std::ranges::equal(bytes.first(wanted.size()), wanted);
+    return file.size() >= offset + wanted.size() && std::ranges::equal(file.subspan(offset, wanted.size()), wanted);
 }
 
 /// Layout of a directory in a TIFF structure: with 32-bit or with 64-bit offsets.
@@ -132,8 +132,8 @@ constexpr Layout kBig = {8, 8, 8, 20, 12};
 
 /// Exif data are a TIFF structure: its first directory has the orientation.
 Orientation in_tiff(Bytes bytes) {
-    const bool is_little = begins_with(bytes, "II");
-    if (!is_little && !begins_with(bytes, "MM")) return {};
+    const bool is_little = has_at(bytes, 0, "II");
+    if (!is_little && !has_at(bytes, 0, "MM")) return {};
     const ByteOrder tiff(bytes, is_little ? std::endian::little : std::endian::big);
     if (!tiff.holds(0, 16)) return {};
     const std::uint16_t version = tiff.u16(2);
@@ -165,7 +165,7 @@ Orientation in_jpeg(Bytes file) {
         const std::size_t length = jpeg.u16(at + 2);
         if (marker == kScan || marker == kEnd || length < 2 || !jpeg.holds(at + 2, length)) break;
         const Bytes segment = file.subspan(at + 4, length - 2);
-        if (marker == kApp1 && begins_with(segment, kExifBegin)) return in_tiff(segment.subspan(kExifBegin.size()));
+        if (marker == kApp1 && has_at(segment, 0, kExifBegin)) return in_tiff(segment.subspan(kExifBegin.size()));
         at += 2 + length;
     }
     return {};
@@ -177,7 +177,7 @@ Orientation in_png(Bytes file) {
     for (std::size_t at = kSignature; png.holds(at, kHead);) {
         const std::size_t length = png.u32(at);
         if (!png.holds(at + kHead, length)) break;
-        if (begins_with(file.subspan(at + 4), "eXIf")) return in_tiff(file.subspan(at + kHead, length));
+        if (has_at(file, at + 4, "eXIf")) return in_tiff(file.subspan(at + kHead, length));
         at += kHead + length + kChecksum;
     }
     return {};
@@ -189,9 +189,9 @@ Orientation in_webp(Bytes file) {
     for (std::size_t at = kFirstChunk; riff.holds(at, kHead);) {
         const std::size_t length = riff.u32(at + 4);
         if (!riff.holds(at + kHead, length)) break;
-        if (begins_with(file.subspan(at), "EXIF")) {
+        if (has_at(file, at, "EXIF")) {
             const Bytes exif = file.subspan(at + kHead, length);
-            return in_tiff(begins_with(exif, kExifBegin) ? exif.subspan(kExifBegin.size()) : exif);
+            return in_tiff(has_at(exif, 0, kExifBegin) ? exif.subspan(kExifBegin.size()) : exif);
         }
         at += kHead + length + length % 2;
     }
@@ -316,13 +316,6 @@ PixelView turned_upright(const PixelView& view, Orientation orientation, ImageSi
 
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
-bool has_at(Bytes file, std::size_t offset, std::string_view text) {
-    const auto wanted = std::as_bytes(std::span(text));
-    return file.size() >= offset + wanted.size() && std::ranges::equal(file.subspan(offset, wanted.size()), wanted);
-}
-
 /// A mark of a format in the first bytes of a file.
 template <typename Meaning> struct Mark {
     Meaning meaning;
@@ -332,8 +325,6 @@ template <typename Meaning> struct Mark {
 
     bool in(Bytes file) const { return has_at(file, 0, begin) && (also.empty() || has_at(file, offset, also)); }
 };
-
-using namespace std::string_view_literals;
 
 constexpr Mark<FileFormat> kRead[] = {
     {FileFormat::jpeg, "\xff\xd8\xff"},    {FileFormat::png, "\x89PNG\r\n\x1a\n"},
