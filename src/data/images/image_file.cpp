@@ -198,29 +198,6 @@ Orientation in_webp(Bytes file) {
     return {};
 }
 
-}  // namespace
-
-Orientation stored_orientation(Bytes file, FileFormat format) {
-    switch (format) {
-        case FileFormat::jpeg:
-            return in_jpeg(file);
-        case FileFormat::png:
-            return in_png(file);
-        case FileFormat::webp:
-            return in_webp(file);
-        case FileFormat::tiff:
-            return in_tiff(file);
-        case FileFormat::bmp:
-        case FileFormat::gif:
-        case FileFormat::heic:  // turned by libheif
-        case FileFormat::avif:
-            break;
-    }
-    return {};
-}
-
-namespace {
-
 /// The range of a view in one dimension of the stored image.
 struct Extent {
     std::int64_t first;  // of the view, in shrunken pixels
@@ -345,28 +322,6 @@ constexpr Mark<std::string_view> kUnread[] = {
     {"SVG", "<svg"},         {"XML", "<?xml"},
 };
 
-struct FormatRow {
-    FileFormat format;
-    std::string_view name;
-    std::string_view missing;  // package
-    ImageSize (*decode)(Bytes file, std::vector<std::uint8_t>& pixels);
-};
-
-constexpr FormatRow kFormats[] = {
-    {FileFormat::jpeg, "JPEG", "", nullptr},
-    {FileFormat::png, "PNG", "", decode_png},
-    {FileFormat::webp, "WebP", kMissingWebp, decode_webp},
-    {FileFormat::bmp, "BMP", "", decode_bmp},
-    {FileFormat::gif, "GIF", kMissingGif, decode_gif},
-    {FileFormat::tiff, "TIFF", kMissingTiff, decode_tiff},
-    {FileFormat::heic, "HEIC", kMissingHeif, decode_heif},
-    {FileFormat::avif, "AVIF", kMissingHeif, decode_heif},
-};
-
-const FormatRow& row_of(FileFormat format) {
-    return *std::ranges::find(kFormats, format, &FormatRow::format);
-}
-
 struct JpegFrame {
     ImageSize size;
     bool progressive = false;
@@ -387,6 +342,21 @@ std::optional<JpegFrame> frame_of_jpeg(ByteOrder head) {
         at += 2 + std::size_t{head.u16(at + 2)};
     }
     return std::nullopt;
+}
+
+std::optional<ImageSize> size_of_jpeg(Bytes head) {
+    const auto frame = frame_of_jpeg(ByteOrder(head, std::endian::big));
+    return frame ? std::optional(frame->size) : std::nullopt;
+}
+
+std::optional<ImageSize> size_of_png(Bytes head) {
+    const ByteOrder bytes(head, std::endian::big);
+    return bytes.holds(0, 24) ? std::optional(ImageSize{bytes.u32(20), bytes.u32(16)}) : std::nullopt;
+}
+
+std::optional<ImageSize> size_of_gif(Bytes head) {
+    const ByteOrder bytes(head, std::endian::little);
+    return bytes.holds(0, 10) ? std::optional(ImageSize{bytes.u16(8), bytes.u16(6)}) : std::nullopt;
 }
 
 /// Reads the size from the first directory of a file with 32-bit offsets.
@@ -412,7 +382,8 @@ std::optional<ImageSize> size_of_tiff(Bytes file) {
     return size.width > 0 && size.height > 0 ? std::optional(size) : std::nullopt;
 }
 
-std::optional<ImageSize> size_of_webp(ByteOrder head) {
+std::optional<ImageSize> size_of_webp(Bytes file) {
+    const ByteOrder head(file, std::endian::little);
     if (!head.holds(0, 30)) return std::nullopt;
     const auto u24 = [&](std::size_t at) { return std::int64_t{head.u16(at)} | std::int64_t{head.u8(at + 2)} << 16; };
     constexpr std::int64_t kSideBits = 0x3fff;
@@ -445,6 +416,30 @@ std::optional<ImageSize> size_of_heif(Bytes file) {
         if (!largest || pixels(size) > pixels(*largest)) largest = size;
     }
     return largest;
+}
+
+struct FormatRow {
+    FileFormat format;
+    std::string_view name;
+    std::string_view missing;  // package
+    ImageSize (*decode)(Bytes file, std::vector<std::uint8_t>& pixels);
+    std::optional<ImageSize> (*claimed_size)(Bytes head);
+    Orientation (*orientation)(Bytes file) = nullptr;  // null: decoded images are upright
+};
+
+constexpr FormatRow kFormats[] = {
+    {FileFormat::jpeg, "JPEG", "", nullptr, size_of_jpeg, in_jpeg},
+    {FileFormat::png, "PNG", "", decode_png, size_of_png, in_png},
+    {FileFormat::webp, "WebP", kMissingWebp, decode_webp, size_of_webp, in_webp},
+    {FileFormat::bmp, "BMP", "", decode_bmp, size_of_bmp},
+    {FileFormat::gif, "GIF", kMissingGif, decode_gif, size_of_gif},
+    {FileFormat::tiff, "TIFF", kMissingTiff, decode_tiff, size_of_tiff, in_tiff},
+    {FileFormat::heic, "HEIC", kMissingHeif, decode_heif, size_of_heif},  // turned by libheif
+    {FileFormat::avif, "AVIF", kMissingHeif, decode_heif, size_of_heif},
+};
+
+const FormatRow& row_of(FileFormat format) {
+    return *std::ranges::find(kFormats, format, &FormatRow::format);
 }
 
 }  // namespace
@@ -481,29 +476,12 @@ std::string unknown_format_text(Bytes file) {
 }
 
 std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
-    const ByteOrder big(head, std::endian::big);
-    const ByteOrder little(head, std::endian::little);
-    switch (format) {
-        case FileFormat::jpeg:
-            if (const auto frame = frame_of_jpeg(big)) return frame->size;
-            return std::nullopt;
-        case FileFormat::png:
-            if (!big.holds(0, 24)) return std::nullopt;
-            return ImageSize{big.u32(20), big.u32(16)};
-        case FileFormat::webp:
-            return size_of_webp(little);
-        case FileFormat::bmp:
-            return size_of_bmp(head);
-        case FileFormat::gif:
-            if (!little.holds(0, 10)) return std::nullopt;
-            return ImageSize{little.u16(8), little.u16(6)};
-        case FileFormat::tiff:
-            return size_of_tiff(head);
-        case FileFormat::heic:
-        case FileFormat::avif:
-            return size_of_heif(head);
-    }
-    return std::nullopt;
+    return row_of(format).claimed_size(head);
+}
+
+Orientation stored_orientation(Bytes file, FileFormat format) {
+    const auto orientation = row_of(format).orientation;
+    return orientation != nullptr ? orientation(file) : Orientation();
 }
 
 std::uint64_t decoding_bytes_per_pixel(Bytes file, FileFormat format) {
