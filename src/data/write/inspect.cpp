@@ -59,13 +59,18 @@ struct Tally {
     }
 };
 
-void merge(const FeatureReport& from, FeatureReport& into) {
-    for (std::size_t type = 0; type < from.records_by_type.size(); ++type)
-        into.records_by_type[type] += from.records_by_type[type];
-    into.list_length.add(from.list_length);
-    into.value_bytes.add(from.value_bytes);
-    into.integers.add(from.integers);
-    into.floats.add(from.floats);
+void add_feature(std::string_view key, const FeatureReport& feature, Tally& tally) {
+    FeatureReport* const known = tally.feature(key);
+    if (known == nullptr) {
+        tally.report.other_features += feature.records();
+        return;
+    }
+    for (std::size_t type = 0; type < feature.records_by_type.size(); ++type)
+        known->records_by_type[type] += feature.records_by_type[type];
+    known->list_length.add(feature.list_length);
+    known->value_bytes.add(feature.value_bytes);
+    known->integers.add(feature.integers);
+    known->floats.add(feature.floats);
 }
 
 void merge(const ImageReport& from, ImageReport& into) {
@@ -85,14 +90,8 @@ void merge(const Tally& from, Tally& into) {
     into.report.records += from.report.records;
     into.report.record_bytes.add(from.report.record_bytes);
     into.report.other_features += from.report.other_features;
-    for (const auto& [key, feature] : from.report.features) {
-        FeatureReport* known = into.feature(key);
-        if (known != nullptr) {
-            merge(feature, *known);
-        } else {
-            into.report.other_features += feature.records();
-        }
-    }
+    for (const auto& [key, feature] : from.report.features)
+        add_feature(key, feature, into);
     into.report.other_labels += from.report.other_labels;
     for (const auto& [label, count] : from.report.labels)
         into.add_label(label, count);
@@ -126,19 +125,6 @@ void add_image(std::span<const std::byte> jpeg, JpegChecker& checker, ImageRepor
     images.grey += header->colours == JpegColours::grey ? 1 : 0;
     images.inks += header->colours == JpegColours::inks ? 1 : 0;
     images.progressive += header->progressive ? 1 : 0;
-}
-
-void add_feature(std::string_view key, const FeatureSummary& feature, Tally& tally) {
-    FeatureReport* report = tally.feature(key);
-    if (report == nullptr) {
-        ++tally.report.other_features;
-        return;
-    }
-    ++report->records_by_type[static_cast<std::size_t>(feature.type)];
-    report->list_length.add(feature.length);
-    report->value_bytes.add(feature.value_bytes);
-    report->integers.add(feature.integers);
-    report->floats.add(feature.floats);
 }
 
 void add_example(std::span<const std::byte> record, JpegChecker& checker, Tally& tally) {
@@ -283,27 +269,32 @@ using Bytes = std::span<const std::byte>;
 bool summarise(Bytes feature, FeatureSummary& summary) {
     const std::optional<FeatureType> type = list_type(feature);
     if (!type) return false;
-    summary.type = *type;
+    ++summary.records_by_type[static_cast<std::size_t>(*type)];
+    bool sound = true;
     switch (*type) {
         case FeatureType::none:
-            return true;
+            break;
         case FeatureType::bytes:
-            return for_each_bytes(feature, [&](Bytes value) {
+            sound = for_each_bytes(feature, [&](Bytes value) {
                 if (summary.length++ == 0) summary.first_bytes = value;
                 summary.value_bytes.add(static_cast<std::int64_t>(value.size()));
             });
+            break;
         case FeatureType::floats:
-            return for_each_float(feature, [&](float value) {
+            sound = for_each_float(feature, [&](float value) {
                 ++summary.length;
                 if (std::isfinite(value)) summary.floats.add(static_cast<double>(value));
             });
+            break;
         case FeatureType::integers:
-            return for_each_integer(feature, [&](std::int64_t value) {
+            sound = for_each_integer(feature, [&](std::int64_t value) {
                 if (summary.length++ == 0) summary.first_integer = value;
                 summary.integers.add(value);
             });
+            break;
     }
-    return true;
+    summary.list_length.add(summary.length);
+    return sound;
 }
 
 }  // namespace

@@ -14,12 +14,8 @@
 namespace cnntrain::data {
 
 /// The list of one key in one record.
-struct FeatureSummary {
-    FeatureType type = FeatureType::none;
-    std::int64_t length = 0;  // number of values
-    Range<std::int64_t> value_bytes;
-    Range<std::int64_t> integers;
-    Range<double> floats;                    // of the finite values
+struct FeatureSummary : FeatureReport {
+    std::int64_t length = 0;                 // number of values
     std::int64_t first_integer = 0;          // valid if there are integers
     std::span<const std::byte> first_bytes;  // a view of the record
 };
