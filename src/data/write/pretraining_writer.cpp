@@ -34,27 +34,11 @@ namespace cnntrain::data {
 
 // Encodes the instances of a plan as records.
 
-struct RecordLayout {
-    std::int64_t sequence_length = 128;  // S
-    std::int64_t max_predictions = 20;   // M
-    bool remask = false;                 // selects the static layout
-    std::uint32_t pad_position = 384;    // position of padding in the static layout
-    bool packed = false;                 // selects the packed layout
-
-    /// Settings with which the records are read.
-    PretrainingSettings settings() const {
-        return {.static_mask = remask,
-                .packed = packed,
-                .sequence_length = sequence_length,
-                .max_predictions = max_predictions};
-    }
-};
-
 /// Not thread-safe: it reuses its buffers. The constructor's arguments must outlive it.
 class PretrainingRecords {
 public:
     PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const Vocabulary& vocabulary,
-                       const RecordLayout& layout);
+                       const PretrainingWriterSettings& settings);
 
     /// Appends the tf.Example of the instances to `bytes`: several of them in the packed layout only.
     void append(std::span<const std::uint32_t> instances, std::string& bytes);
@@ -72,7 +56,7 @@ private:
     const InstancePlan* plan_;
     const Vocabulary* vocabulary_;
     SpecialTokens special_;
-    RecordLayout layout_;
+    const PretrainingWriterSettings* settings_;
     ExampleEncoder encoder_;
 
     // Values of the current instance, without padding.
@@ -98,6 +82,14 @@ private:
 
 namespace {
 
+/// Settings with which the records are read.
+PretrainingSettings layout_of(const PretrainingWriterSettings& settings) {
+    return {.static_mask = settings.remask,
+            .packed = settings.packed,
+            .sequence_length = settings.instances.sequence_length,
+            .max_predictions = settings.instances.max_predictions};
+}
+
 std::span<const std::uint32_t> one(const std::uint32_t& value) {
     return {&value, 1};
 }
@@ -110,10 +102,14 @@ std::span<const std::int32_t> signed_values(const std::vector<std::uint32_t>& va
 }  // namespace
 
 PretrainingRecords::PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const Vocabulary& vocabulary,
-                                       const RecordLayout& layout)
-    : corpus_(&corpus), plan_(&plan), vocabulary_(&vocabulary), special_(vocabulary.special_tokens()), layout_(layout) {
-    if (!layout.packed) return;
-    keys_ = pretraining_keys(layout.settings());
+                                       const PretrainingWriterSettings& settings)
+    : corpus_(&corpus),
+      plan_(&plan),
+      vocabulary_(&vocabulary),
+      special_(vocabulary.special_tokens()),
+      settings_(&settings) {
+    if (!settings.packed) return;
+    keys_ = pretraining_keys(layout_of(settings));
     for (const PretrainingKey& key : keys_)
         fields_.emplace_back(static_cast<std::size_t>(key.length));
     for (Values& field : fields_)
@@ -155,16 +151,16 @@ void PretrainingRecords::gather(const Instance& instance) {
         if (masked.replacement == kUnchanged) continue;
         id = masked.replacement == kMaskToken ? special_.mask : vocabulary_->distinct()[masked.replacement];
     }
-    weights_.assign(static_cast<std::size_t>(layout_.max_predictions), 0);
+    weights_.assign(static_cast<std::size_t>(settings_->instances.max_predictions), 0);
     std::fill_n(weights_.begin(), positions_.size(), 1.0F);
     random_next_ = instance.random_next ? 1 : 0;
 }
 
 void PretrainingRecords::append(std::span<const std::uint32_t> instances, std::string& bytes) {
-    if (layout_.packed) return append_packed(instances, bytes);
+    if (settings_->packed) return append_packed(instances, bytes);
     CNNTRAIN_CHECK(instances.size() == 1, "a record of several sequences in another layout");
     gather(plan_->instances[instances.front()]);
-    if (layout_.remask) {
+    if (settings_->remask) {
         append_static(bytes);
     } else {
         append_plain(bytes);
@@ -172,8 +168,8 @@ void PretrainingRecords::append(std::span<const std::uint32_t> instances, std::s
 }
 
 void PretrainingRecords::append_plain(std::string& bytes) {
-    const auto length = static_cast<std::size_t>(layout_.sequence_length);
-    const auto predictions = static_cast<std::size_t>(layout_.max_predictions);
+    const auto length = static_cast<std::size_t>(settings_->instances.sequence_length);
+    const auto predictions = static_cast<std::size_t>(settings_->instances.max_predictions);
     mask_.assign(ids_.size(), 1);
     for (Values* values : {&mask_, &ids_, &segments_})
         values->resize(length, 0);
@@ -192,11 +188,11 @@ void PretrainingRecords::append_plain(std::string& bytes) {
 /// Masked tokens get positions from 0 on, other tokens from M on. Tokens with id 0 count as padding and are dropped,
 /// even if one of them replaces a masked token.
 void PretrainingRecords::append_static(std::string& bytes) {
-    const auto length = static_cast<std::size_t>(layout_.sequence_length);
-    const auto predictions = static_cast<std::size_t>(layout_.max_predictions);
+    const auto length = static_cast<std::size_t>(settings_->instances.sequence_length);
+    const auto predictions = static_cast<std::size_t>(settings_->instances.max_predictions);
     padded_ids_.assign(length, 0);
     padded_segments_.assign(length, 0);
-    padded_positions_.assign(length, layout_.pad_position);
+    padded_positions_.assign(length, static_cast<std::uint32_t>(settings_->pad_position));
     padded_labels_.assign(predictions, 0);
     std::uint32_t front = 0;
     auto back = static_cast<std::uint32_t>(predictions);
@@ -265,12 +261,13 @@ constexpr const char* kMasked = "masked tokens";
 /// The instances of each record.
 class RecordPlan {
 public:
-    RecordPlan(const InstancePlan& plan, const RecordLayout& layout) : plan_(plan), packed_(layout.packed) {
+    RecordPlan(const InstancePlan& plan, const PretrainingWriterSettings& settings)
+        : plan_(plan), packed_(settings.packed) {
         if (!packed_) return;
         std::vector<RowShare> shares;
         for (const std::uint32_t number : plan.order)
             shares.push_back({plan.instances[number].tokens(), plan.instances[number].masks, 1});
-        const Packing packing = pack(shares, room_of_row(layout.settings()));
+        const Packing packing = pack(shares, room_of_row(layout_of(settings)));
         for (std::int64_t row = 0; row < packing.rows(); ++row) {
             std::vector<std::uint32_t> instances;
             for (const std::uint32_t place : packing.sequences(row))
@@ -494,10 +491,8 @@ void PretrainingConversion::make_records() {
                               }};
     const InstancePlan plan =
         plan_instances(corpus, static_cast<std::uint32_t>(vocabulary.distinct().size()), settings_.instances, planning);
-    const RecordLayout layout{settings_.instances.sequence_length, settings_.instances.max_predictions,
-                              settings_.remask, static_cast<std::uint32_t>(settings_.pad_position), settings_.packed};
-    const RecordPlan record_plan(plan, layout);
-    tbb::enumerable_thread_specific<PretrainingRecords> records(corpus, plan, vocabulary, layout);
+    const RecordPlan record_plan(plan, settings_);
+    tbb::enumerable_thread_specific<PretrainingRecords> records(corpus, plan, vocabulary, settings_);
     tbb::task_arena arena(threads_);
     for (std::size_t file = 0; file < outputs_.size(); ++file) {
         if (finished_.contains(outputs_[file])) continue;
