@@ -31,6 +31,7 @@
 #include "data/write/shard_writer.h"
 
 namespace cnntrain::data {
+namespace {
 
 // Finds the raw images of an ImageNet conversion and their classes.
 
@@ -47,20 +48,9 @@ struct ImagenetSources {
     std::vector<std::string> classes;  // in label order
 };
 
-/// Throws Error(data) if an image has no class, or if a list does not match the files.
-ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings,
-                                      const std::function<void(const std::string&)>& notice);
-
-namespace {
-
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSynsetLabels = "synset_labels.txt";  // classes of the published validation images
-
-struct ClassifiedImage {
-    std::string path;
-    std::string class_name;
-};
 
 [[noreturn]] void fail_source(const std::string& what) {
     throw Error(ErrorKind::data, what);
@@ -97,48 +87,42 @@ std::string class_of(const std::string& folder, const std::string& name) {
     return name.substr(0, underscore);
 }
 
-/// The images listed in a label file, all of which must exist.
-std::vector<ClassifiedImage> listed_images(const std::string& folder, const std::string& file,
-                                           const std::vector<LabelLine>& labels) {
-    std::vector<ClassifiedImage> images;
+void check_listed(const std::string& folder, const std::string& file, const std::vector<LabelLine>& labels) {
     for (const LabelLine& label : labels) {
         std::error_code failed;
-        if (!fs::exists(fs::path(folder) / label.path, failed)) {
-            fail_source(file + ", line " + std::to_string(label.line) + ": there is no " + label.path + " in " +
-                        folder);
-        }
-        images.push_back({label.path, label.class_name});
+        if (fs::exists(fs::path(folder) / label.path, failed)) continue;
+        fail_source(file + ", line " + std::to_string(label.line) + ": there is no " + label.path + " in " + folder);
     }
-    return images;
 }
 
-std::vector<ClassifiedImage> images_with_classes(const std::string& folder, const std::string& file,
-                                                 const std::vector<LabelLine>& labels, const Notice& notice) {
-    const std::vector<std::string> names = source_images(folder, notice);
+/// Gives the classes of a file to the images in their sorted order.
+void set_paths(const std::string& folder, const std::string& file, const Notice& notice,
+               std::vector<LabelLine>& labels) {
+    std::vector<std::string> names = source_images(folder, notice);
     if (names.size() != labels.size()) {
         fail_source(file + " has " + std::to_string(labels.size()) + " classes, one for each image, but there are " +
                     std::to_string(names.size()) + " images in " + folder);
     }
-    std::vector<ClassifiedImage> images;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        images.push_back({names[i], labels[i].class_name});
-    }
-    return images;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        labels[i].path = std::move(names[i]);
 }
 
-std::vector<ClassifiedImage> classified(const std::string& folder, const std::string& labels_file, bool may_be_classes,
-                                        const Notice& notice) {
+std::vector<LabelLine> classified(const std::string& folder, const std::string& labels_file, bool may_be_classes,
+                                  const Notice& notice) {
     if (folder.empty()) {
         if (labels_file.empty()) return {};
         throw Error(ErrorKind::usage, "labels are given in " + labels_file + ", but no folder with images for them");
     }
     if (!labels_file.empty()) {
-        const std::vector<LabelLine> labels =
-            may_be_classes ? read_labels_or_classes(labels_file) : read_labels(labels_file);
-        return labels.front().path.empty() ? images_with_classes(folder, labels_file, labels, notice)
-                                           : listed_images(folder, labels_file, labels);
+        std::vector<LabelLine> labels = may_be_classes ? read_labels_or_classes(labels_file) : read_labels(labels_file);
+        if (labels.front().path.empty()) {
+            set_paths(folder, labels_file, notice, labels);
+        } else {
+            check_listed(folder, labels_file, labels);
+        }
+        return labels;
     }
-    std::vector<ClassifiedImage> images;
+    std::vector<LabelLine> images;
     for (const std::string& name : source_images(folder, notice)) {
         images.push_back({name, class_of(folder, name)});
     }
@@ -146,15 +130,15 @@ std::vector<ClassifiedImage> classified(const std::string& folder, const std::st
 }
 
 /// The classes in label order: sorted classes of all images, or the order in the given file.
-std::vector<std::string> class_list(const ImagenetWriterSettings& settings, const std::vector<ClassifiedImage>& train,
-                                    const std::vector<ClassifiedImage>& validation) {
+std::vector<std::string> class_list(const ImagenetWriterSettings& settings, const std::vector<LabelLine>& train,
+                                    const std::vector<LabelLine>& validation) {
     std::vector<std::string> classes;
     if (!settings.classes.empty()) {
         classes = read_classes(settings.classes);
     } else {
         std::set<std::string> names;
         for (const auto* images : {&train, &validation}) {
-            for (const ClassifiedImage& image : *images) {
+            for (const LabelLine& image : *images) {
                 names.insert(image.class_name);
             }
         }
@@ -172,11 +156,11 @@ std::vector<std::string> class_list(const ImagenetWriterSettings& settings, cons
 
 using ClassIndex = std::map<std::string, std::size_t, std::less<>>;
 
-std::vector<RawImage> indexed(const std::string& folder, std::vector<ClassifiedImage> images, const ClassIndex& index,
+std::vector<RawImage> indexed(const std::string& folder, std::vector<LabelLine> images, const ClassIndex& index,
                               const ImagenetWriterSettings& settings) {
     std::vector<RawImage> raw;
     raw.reserve(images.size());
-    for (ClassifiedImage& image : images) {
+    for (LabelLine& image : images) {
         const auto found = index.find(image.class_name);
         if (found == index.end()) {
             fail_source("image " + image.path + " in " + folder + " is of the class " + image.class_name +
@@ -211,6 +195,23 @@ void notice_untrained(const ImagenetSources& sources, const Notice& notice) {
            sources.classes[first->class_index]);
 }
 
+/// Throws Error(data) if an image has no class, or if a list does not match the files.
+ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings, const Notice& notice) {
+    std::vector<LabelLine> train = classified(settings.train_folder, settings.train_labels, false, notice);
+    std::vector<LabelLine> validation =
+        classified(settings.validation_folder, settings.validation_labels, true, notice);
+    ImagenetSources sources;
+    sources.classes = class_list(settings, train, validation);
+    ClassIndex index;
+    for (std::size_t i = 0; i < sources.classes.size(); ++i) {
+        index.emplace(sources.classes[i], i);
+    }
+    sources.train = indexed(settings.train_folder, std::move(train), index, settings);
+    sources.validation = indexed(settings.validation_folder, std::move(validation), index, settings);
+    notice_untrained(sources, notice);
+    return sources;
+}
+
 }  // namespace
 
 void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
@@ -234,25 +235,7 @@ void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
     if (!in_class_folders) settings.validation_labels = labels;
 }
 
-ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings, const Notice& notice) {
-    std::vector<ClassifiedImage> train = classified(settings.train_folder, settings.train_labels, false, notice);
-    std::vector<ClassifiedImage> validation =
-        classified(settings.validation_folder, settings.validation_labels, true, notice);
-    ImagenetSources sources;
-    sources.classes = class_list(settings, train, validation);
-    ClassIndex index;
-    for (std::size_t i = 0; i < sources.classes.size(); ++i) {
-        index.emplace(sources.classes[i], i);
-    }
-    sources.train = indexed(settings.train_folder, std::move(train), index, settings);
-    sources.validation = indexed(settings.validation_folder, std::move(validation), index, settings);
-    notice_untrained(sources, notice);
-    return sources;
-}
-
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Part of the fingerprint; increase it when equal sources give different bytes.
 constexpr const char* kImagenetFormat = "2";
