@@ -128,9 +128,7 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
         throw Error(ErrorKind::data, std::string(info.name) + ": no data in folder " + data_dir + "; " + looked_for +
                                          looks_like(dataset, top));
     }
-    std::string path = found->string();
-    if (path.size() > 1 && path.back() == '/') path.pop_back();
-    return path;
+    return without_trailing_slashes(found->string());
 }
 
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split) {
@@ -248,7 +246,6 @@ std::filesystem::path common_folder(std::span<const std::filesystem::path> paths
 }
 
 std::vector<std::string> names_below_common_folder(const std::vector<std::string>& paths) {
-    namespace fs = std::filesystem;
     std::vector<fs::path> whole;
     for (const std::string& path : paths)
         whole.push_back(fs::absolute(path).lexically_normal());
@@ -313,25 +310,14 @@ SampleState store_nothing(std::int32_t label, SampleView out) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Owns the result of glob(3).
-class Matches {
-public:
-    explicit Matches(const std::string& pattern) { failed_ = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found_); }
-    ~Matches() { ::globfree(&found_); }
-    Matches(const Matches&) = delete;
-    Matches& operator=(const Matches&) = delete;
-
-    std::vector<std::string> paths() const {
-        if (failed_ == 0) return {found_.gl_pathv, found_.gl_pathv + found_.gl_pathc};
-        return {};
-    }
-
-private:
-    glob_t found_{};
-    int failed_ = 0;
-};
+/// The paths that glob(3) finds.
+std::vector<std::string> globbed(const std::string& pattern) {
+    glob_t found{};
+    const int failed = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
+    const std::unique_ptr<glob_t, void (*)(glob_t*)> owner(&found, [](glob_t* result) { ::globfree(result); });
+    if (failed != 0) return {};
+    return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
+}
 
 /// True for files that this program stores beside data.
 bool is_by_product(const fs::path& path) {
@@ -387,7 +373,7 @@ bool has_wildcard(const std::string& pattern) {
 }
 
 std::vector<std::string> files_matching(const std::string& pattern) {
-    std::vector<std::string> paths = Matches(pattern).paths();
+    std::vector<std::string> paths = globbed(pattern);
     if (has_wildcard(pattern)) {
         std::erase_if(paths, [](const std::string& path) {
             std::error_code failed;
