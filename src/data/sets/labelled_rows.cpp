@@ -65,6 +65,8 @@ private:
     std::vector<std::string> names_;
 };
 
+/// Finds the columns from the first row. Throws Error(data), with a message that starts with `place`, if one is
+/// missing.
 class ColumnFinder {
 public:
     ColumnFinder(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
@@ -162,13 +164,6 @@ private:
     LabelledColumns columns_;
 };
 
-/// Finds the columns from the first row. Throws Error(data), with a message that starts with `place`, if one is
-/// missing.
-LabelledColumns find_columns(const std::vector<std::string_view>& first_row, const LabelledTextSettings& settings,
-                             const std::string& place) {
-    return ColumnFinder(first_row, settings, place).run();
-}
-
 LabelledColumns numbered_columns(const TextColumns& columns) {
     LabelledColumns result{.text = columns.text, .pair = columns.pair, .label = columns.label};
     result.has_header = columns.has_header;
@@ -195,7 +190,7 @@ LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& 
     LabelledTextSettings wanted = settings;
     wanted.needs_labels = settings.needs_labels && !several;  // each label may have a column
     columns_ = settings.columns ? numbered_columns(*settings.columns)
-                                : find_columns(row.cells, wanted, place_in(path, row.line));
+                                : ColumnFinder(row.cells, wanted, place_in(path, row.line)).run();
     const bool in_columns = several && !columns_.label;
     std::vector<TableRow> rows;  // whose labels are in columns
     for (bool more = !columns_.has_header || reader.next(row); more; more = reader.next(row)) {
