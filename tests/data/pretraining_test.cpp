@@ -273,7 +273,7 @@ TEST_F(Pretraining, FilesAreFoundByPatterns) {
     write_file(folder_ / "d.tfrecord.0123456789ab.partial", "");
     const auto names = [&](const std::string& patterns) {
         std::vector<std::string> found;
-        for (const std::string& path : pretraining_files(patterns))
+        for (const std::string& path : matching_files(patterns))
             found.push_back(std::filesystem::path(path).filename().string());
         return found;
     };
@@ -299,7 +299,7 @@ TEST_F(Pretraining, NamesThatAreNotThereAreAnsweredWithThoseThatAre) {
     std::filesystem::create_directories(folder_ / "none");
     write_file(folder_ / "text/tokenised_128_dup5_mask20/wiki_00.tfrecord", "");
     const auto message = [&](const std::string& pattern) {
-        return message_of(ErrorKind::data, [&] { pretraining_files(folder_ / pattern); });
+        return message_of(ErrorKind::data, [&] { matching_files(folder_ / pattern); });
     };
     const std::string in_text = "; in " + (folder_ / "text");
     EXPECT_EQ(message("text/tokenised_384_dup5_msk58/*.tfrecord"),

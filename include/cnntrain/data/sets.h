@@ -282,8 +282,10 @@ constexpr std::int64_t most_sequences(const PretrainingSettings& settings) {
 std::vector<Field> pretraining_fields(const PretrainingSettings& settings);
 
 /// The files that match the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell), in the order of the
-/// patterns, and sorted within each. Throws Error(data) for a pattern without a match, Error(usage) without a pattern.
-std::vector<std::string> pretraining_files(const std::string& patterns);
+/// patterns, and sorted within each. Wildcards do not match folders, unfinished files, or files that this program
+/// stores beside data (indexes, journals). Throws Error(data) for a pattern without a match, Error(usage) without a
+/// pattern.
+std::vector<std::string> matching_files(const std::string& patterns);
 
 /// Opens the files, or generates sequences. With `packed`, files of the other layouts are read once and their sequences
 /// packed into rows: the same ones whenever the same files are opened. `seed`: of generated sequences. `threads`: for

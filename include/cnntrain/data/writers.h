@@ -127,7 +127,7 @@ struct InstanceSettings {
 };
 
 struct PretrainingWriterSettings {
-    std::string input_files;   // patterns of text files, separated by commas, as in pretraining_files()
+    std::string input_files;   // patterns of text files, separated by commas, as in matching_files()
     std::string output_files;  // names, separated by commas; record k goes to file k mod n
     std::string vocabulary;    // one WordPiece piece per line
     bool lower_case = false;   // also strips accents; for uncased vocabularies

@@ -257,10 +257,6 @@ std::vector<Field> pretraining_fields(const PretrainingSettings& settings) {
     return fields;
 }
 
-std::vector<std::string> pretraining_files(const std::string& patterns) {
-    return matching_files(patterns);
-}
-
 PretrainingFiles::PretrainingFiles(std::vector<std::string> paths, const PretrainingSettings& settings,
                                    const RecordOptions& options)
     : settings_(settings), keys_(pretraining_keys(settings)), records_(std::move(paths), options) {

@@ -32,12 +32,6 @@ bool has_wildcard(const std::string& pattern);
 /// The files that match one pattern, which may have commas, as in matching_files().
 std::vector<std::string> files_matching(const std::string& pattern);
 
-/// The files that match the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell), in the order of the
-/// patterns, and sorted within each. Wildcards do not match folders, unfinished files, or files that this program
-/// stores beside data (indexes, journals). Throws Error(data) for a pattern without a match, Error(usage) without a
-/// pattern.
-std::vector<std::string> matching_files(const std::string& patterns);
-
 // The files below a folder, for converters and for classifying images.
 
 /// The last folder that all of these files are in; empty without files.

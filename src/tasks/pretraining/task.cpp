@@ -282,7 +282,7 @@ std::int64_t Pretraining::samples(data::Split split, run::Counted how) const {
 std::string Pretraining::missing_files(data::Split split) const {
     if (!has_real_data()) return "";
     try {
-        data::pretraining_files(text(split).files);
+        data::matching_files(text(split).files);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
         return error.what();
