@@ -92,7 +92,7 @@ TEST(CropSampler, WholeImageWhenNothingFits) {
     EXPECT_EQ(sample_crop({10, 1000}, {}, rng), (Rectangle{0, 0, 10, 1000}));  // 13 of 1000 columns: below 5 %
     const std::vector<Box> empty_box = {{0.5f, 0.5f, 0.5f, 0.5f}};
     EXPECT_EQ(sample_crop({100, 100}, empty_box, rng), (Rectangle{0, 0, 100, 100}));
-    const std::vector<Box> nonsense = {{NAN, -3.0f, 7.0f, NAN}};
+    const std::vector<Box> nonsense = {{-3.0f, NAN, NAN, 7.0f}};
     EXPECT_EQ(sample_crop({100, 100}, nonsense, rng), (Rectangle{0, 0, 100, 100}));
 }
 

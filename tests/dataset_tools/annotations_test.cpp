@@ -71,9 +71,9 @@ TEST_F(Annotations, BoxesFromCsv) {
                                                "x/same.JPEG,0,0,1,1\ny/same.JPEG,0,0,0.5,1\n"),
                                           1);
     ASSERT_EQ(boxes.of("train/n01/n01_1.JPEG", true).size(), 2u);
-    EXPECT_EQ(boxes.of("n01_1.png", true)[0].box, (ObjectBox{0.1F, 0.2F, 0.3F, 0.4F}));
-    EXPECT_EQ(boxes.of("n01_1.JPEG", true)[1].box, (ObjectBox{0.5F, 0.5F, 1, 1}));
-    EXPECT_EQ(boxes.of("a,b.JPEG", true)[0].box, (ObjectBox{0.3F, 0.2F, 0.9F, 0.4F}));  // sides in order
+    EXPECT_EQ(boxes.of("n01_1.png", true)[0].box, (Box{0.1F, 0.2F, 0.3F, 0.4F}));
+    EXPECT_EQ(boxes.of("n01_1.JPEG", true)[1].box, (Box{0.5F, 0.5F, 1, 1}));
+    EXPECT_EQ(boxes.of("a,b.JPEG", true)[0].box, (Box{0.3F, 0.2F, 0.9F, 0.4F}));  // sides in order
     EXPECT_TRUE(boxes.of("flat.JPEG", true).empty());
     EXPECT_TRUE(boxes.of("unknown.JPEG", true).empty());
     // A name that stands for several images, in the table or in the folder, counts with its path only.
@@ -110,9 +110,9 @@ TEST_F(Annotations, BoxesFromXml) {
     const BoxTable boxes = BoxTable::read(folder_ / "xml", 2);
     const std::vector<ImageBox>& found = boxes.of("n01/n01_7.JPEG", false);
     ASSERT_EQ(found.size(), 2u);
-    EXPECT_EQ(found[0].box, (ObjectBox{0.1F, 0.25F, 0.5F, 0.5F}));
+    EXPECT_EQ(found[0].box, (Box{0.1F, 0.25F, 0.5F, 0.5F}));
     EXPECT_EQ(found[0].class_name, "n01");
-    EXPECT_EQ(found[1].box, (ObjectBox{0, 0, 1, 1}));  // cut to the image
+    EXPECT_EQ(found[1].box, (Box{0, 0, 1, 1}));  // cut to the image
     EXPECT_EQ(found[1].class_name, "n02");
     EXPECT_EQ(boxes.of("elsewhere/n01_7.JPEG", true).size(), 2u);
     EXPECT_TRUE(boxes.of("n01/n01_8.JPEG", true).empty());

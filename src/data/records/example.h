@@ -19,12 +19,13 @@ namespace cnntrain::data {
 
 // Parses the tf.Example of one ImageNet record.
 
-/// Coordinates relative to the image, 0..1.
+/// Box of an object in coordinates relative to the image, 0..1.
 struct Box {
-    float y_min = 0;
     float x_min = 0;
-    float y_max = 1;
+    float y_min = 0;
     float x_max = 1;
+    float y_max = 1;
+    bool operator==(const Box&) const = default;
 };
 
 struct ImageExample {

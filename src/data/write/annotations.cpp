@@ -80,7 +80,7 @@ std::optional<float> fraction(std::string_view text) {
 
 struct NamedBox {
     std::string path;
-    ObjectBox box;
+    Box box;
 };
 
 NamedBox csv_box(const std::string& file, const TextLine& line) {

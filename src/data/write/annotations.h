@@ -36,7 +36,7 @@ std::vector<std::string> read_classes(const std::string& file);
 std::map<std::string, std::string, std::less<>> read_class_names(const std::string& file);
 
 struct ImageBox {
-    ObjectBox box;
+    Box box;
     std::string class_name;  // class of the object; "" if not given
 };
 

@@ -29,9 +29,9 @@ namespace cnntrain::data {
 std::string serialise_image_example(const ImageDescription& image) {
     ExampleEncoder encoder;
     const auto integer = [&](std::string_view key, std::int64_t value) { encoder.add(key, std::span(&value, 1)); };
-    const auto coordinates = [&](std::string_view key, float ObjectBox::*coordinate) {
+    const auto coordinates = [&](std::string_view key, float Box::*coordinate) {
         std::vector<float> values;
-        for (const ObjectBox& box : image.boxes)
+        for (const Box& box : image.boxes)
             values.push_back(box.*coordinate);
         encoder.add(key, values);
     };
@@ -45,10 +45,10 @@ std::string serialise_image_example(const ImageDescription& image) {
     encoder.add("image/format", "JPEG");
     integer("image/height", image.height);
     encoder.add("image/object/bbox/label", image.box_labels);
-    coordinates("image/object/bbox/xmax", &ObjectBox::x_max);
-    coordinates("image/object/bbox/xmin", &ObjectBox::x_min);
-    coordinates("image/object/bbox/ymax", &ObjectBox::y_max);
-    coordinates("image/object/bbox/ymin", &ObjectBox::y_min);
+    coordinates("image/object/bbox/xmax", &Box::x_max);
+    coordinates("image/object/bbox/xmin", &Box::x_min);
+    coordinates("image/object/bbox/ymax", &Box::y_max);
+    coordinates("image/object/bbox/ymin", &Box::y_min);
     integer("image/width", image.width);
     std::string bytes;
     encoder.finish(bytes);

@@ -24,19 +24,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/writers.h"
+#include "data/records/example.h"
 
 namespace cnntrain::data {
 
 // Writes the tf.Example of one ImageNet record.
-
-/// Box of an object in coordinates relative to the image, 0..1.
-struct ObjectBox {
-    float x_min = 0;
-    float y_min = 0;
-    float x_max = 1;
-    float y_max = 1;
-    bool operator==(const ObjectBox&) const = default;
-};
 
 /// The standard keys of the published set.
 struct ImageDescription {
@@ -47,7 +39,7 @@ struct ImageDescription {
     std::int64_t height = 0;
     std::int64_t width = 0;
     std::string text = {};  // the name of the class
-    std::vector<ObjectBox> boxes = {};
+    std::vector<Box> boxes = {};
     std::vector<std::int64_t> box_labels = {};  // one per box
 };
 
