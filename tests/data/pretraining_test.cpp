@@ -7,7 +7,6 @@
 #include "bert_golden.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/writers.h"
-#include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"
 #include "support/errors.h"

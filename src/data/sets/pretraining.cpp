@@ -21,7 +21,7 @@
 #include "cnntrain/base/text.h"
 #include "data/records/example.h"
 #include "data/records/packing.h"
-#include "data/sets/pretraining.h"
+#include "data/records/tfrecord.h"
 #include "data/sets/resolve.h"
 
 namespace cnntrain::data {
@@ -78,6 +78,19 @@ SequenceValues static_values(Fields fields) {
             .weights = weights.first(predicted),
             .first_token = masked,
             .next_sentence_label = values_in<std::int32_t>(fields[in_front::label])[0]};
+}
+
+/// Writes a padding sequence, which does not count.
+SampleState store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
+    for (const std::span<std::byte> field : out)
+        std::memset(field.data(), 0, field.size());
+    if (settings.packed) return SampleState::padding;
+    std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
+    // Only the first token is valid, so that attention has at least one position.
+    const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;
+    const auto value = static_cast<std::int32_t>(settings.static_mask ? settings.max_predictions + 1 : 1);
+    std::memcpy(out[field_number(pretraining_fields(settings), field)].data(), &value, sizeof value);
+    return SampleState::padding;
 }
 
 /// A sample is a row. Which sequences share one depends on the data alone.
@@ -246,82 +259,66 @@ bool holds_rows(const std::vector<std::string>& paths) {
     return found && found->packed;
 }
 
-}  // namespace
-
-std::vector<Field> pretraining_fields(const PretrainingSettings& settings) {
-    std::vector<Field> fields;
-    for (const PretrainingKey& key : pretraining_keys(settings)) {
-        const DType type = key.type == FeatureType::floats ? DType::f32 : DType::i32;
-        fields.push_back({std::string(key.field), {type, {key.length}}});
+class PretrainingFiles final : public Dataset {
+public:
+    /// Reads the first record of each file. Throws Error(data) like open_pretraining().
+    PretrainingFiles(std::vector<std::string> paths, const PretrainingSettings& settings, const RecordOptions& options)
+        : settings_(settings), keys_(pretraining_keys(settings)), records_(std::move(paths), options) {
+        if (records_.size() == 0) {
+            throw Error(ErrorKind::data, "there is no record in " + records_.paths().front() +
+                                             (records_.paths().size() > 1 ? " and the files beside it" : ""));
+        }
+        std::vector<std::vector<std::byte>> fields;
+        std::vector<std::span<std::byte>> view;
+        for (const Field& field : pretraining_fields(settings))
+            view.emplace_back(fields.emplace_back(field.desc.bytes()));
+        Workspace workspace;
+        for (std::size_t file = 0; file < records_.paths().size(); ++file) {
+            const std::int64_t first = records_.first_record(file);
+            if (first < records_.first_record(file + 1)) PretrainingFiles::read(first, {}, view, workspace);
+        }
     }
-    return fields;
-}
 
-PretrainingFiles::PretrainingFiles(std::vector<std::string> paths, const PretrainingSettings& settings,
-                                   const RecordOptions& options)
-    : settings_(settings), keys_(pretraining_keys(settings)), records_(std::move(paths), options) {
-    if (records_.size() == 0) {
-        throw Error(ErrorKind::data, "there is no record in " + records_.paths().front() +
-                                         (records_.paths().size() > 1 ? " and the files beside it" : ""));
+    std::int64_t size() const override { return records_.size(); }
+    std::vector<Field> fields() const override { return pretraining_fields(settings_); }
+    SampleState read(std::int64_t index, SamplePosition, SampleView out, Workspace& workspace) const override {
+        if (index == kPaddingSample) return store_empty_sequence(settings_, out);
+        const auto start = std::chrono::steady_clock::now();
+        const std::span<const std::byte> record = records_.read(index, workspace.record);
+        const auto parse = std::chrono::steady_clock::now();
+        if (const auto fault = parse_pretraining_example(record, keys_, out)) fail(index, record, *fault);
+        workspace.seconds.read += std::chrono::duration<double>(parse - start).count();
+        workspace.seconds.parse += seconds_since(parse);
+        return SampleState::counted;
     }
-    std::vector<std::vector<std::byte>> fields;
-    std::vector<std::span<std::byte>> view;
-    for (const Field& field : pretraining_fields(settings))
-        view.emplace_back(fields.emplace_back(field.desc.bytes()));
-    Workspace workspace;
-    for (std::size_t file = 0; file < records_.paths().size(); ++file) {
-        const std::int64_t first = records_.first_record(file);
-        if (first < records_.first_record(file + 1)) read(first, {}, view, workspace);
+    void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
+    SamplePlace place(std::int64_t index) const override { return {records_.describe(index)}; }
+    Origin origin() const override { return {.samples = size(), .parts = records_.parts()}; }
+    DatasetState state() const override { return {.memory_bytes = records_.memory_bytes()}; }
+
+private:
+    [[noreturn]] void fail(std::int64_t index, std::span<const std::byte> record, const PretrainingFault& fault) const {
+        std::string what = fault.what;
+        const std::optional<PretrainingSettings> found = settings_of_record(record);
+        if (found && fault.kind == PretrainingFault::Kind::missing_key) what += layout_advice(*found, settings_);
+        const bool of_tokens = fault.limit == PretrainingLimit::sequence_length;
+        what += advice(fault, of_tokens ? settings_.sequence_length : settings_.max_predictions);
+        const bool counts_masked =
+            fault.kind == PretrainingFault::Kind::wrong_value && fault.limit == PretrainingLimit::none;
+        if (counts_masked && found && found->max_predictions != settings_.max_predictions) {
+            what += advice({.kind = PretrainingFault::Kind::wrong_length,
+                            .what = {},
+                            .limit = PretrainingLimit::max_predictions,
+                            .found = found->max_predictions},
+                           settings_.max_predictions);
+        }
+        throw Error(ErrorKind::data, records_.describe(index) + ": " + what);
     }
-}
 
-SampleState PretrainingFiles::read(std::int64_t index, SamplePosition, SampleView out, Workspace& workspace) const {
-    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
-    const auto start = std::chrono::steady_clock::now();
-    const std::span<const std::byte> record = records_.read(index, workspace.record);
-    const auto parse = std::chrono::steady_clock::now();
-    if (const auto fault = parse_pretraining_example(record, keys_, out)) fail(index, record, *fault);
-    workspace.seconds.read += std::chrono::duration<double>(parse - start).count();
-    workspace.seconds.parse += seconds_since(parse);
-    return SampleState::counted;
-}
-
-void PretrainingFiles::fail(std::int64_t index, std::span<const std::byte> record,
-                            const PretrainingFault& fault) const {
-    std::string what = fault.what;
-    const std::optional<PretrainingSettings> found = settings_of_record(record);
-    if (found && fault.kind == PretrainingFault::Kind::missing_key) what += layout_advice(*found, settings_);
-    const bool of_tokens = fault.limit == PretrainingLimit::sequence_length;
-    what += advice(fault, of_tokens ? settings_.sequence_length : settings_.max_predictions);
-    const bool counts_masked =
-        fault.kind == PretrainingFault::Kind::wrong_value && fault.limit == PretrainingLimit::none;
-    if (counts_masked && found && found->max_predictions != settings_.max_predictions) {
-        what += advice({.kind = PretrainingFault::Kind::wrong_length,
-                        .what = {},
-                        .limit = PretrainingLimit::max_predictions,
-                        .found = found->max_predictions},
-                       settings_.max_predictions);
-    }
-    throw Error(ErrorKind::data, records_.describe(index) + ": " + what);
-}
-
-std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads) {
-    check_sequences(settings);
-    if (settings.generated) return std::make_shared<GeneratedSequences>(settings, seed);
-    RecordOptions options;
-    options.threads = threads;
-    options.index_name = kIndexName;
-    const std::vector<std::string> paths = matching_files(settings.files);
-    if (!settings.packed || holds_rows(paths)) return std::make_shared<PretrainingFiles>(paths, settings, options);
-    PretrainingSettings of_sequences = settings;
-    of_sequences.packed = false;
-    auto sequences = std::make_shared<PretrainingFiles>(paths, of_sequences, options);
-    auto rows = std::make_shared<PackedSequences>(std::move(sequences), settings, threads);
-    log::info(settings.files + ": " + rows->summary());
-    return rows;
-}
-
-namespace {
+    PretrainingSettings settings_;
+    std::vector<PretrainingKey> keys_;
+    RecordFiles records_;
+};
 
 /// The random choices for one sequence.
 struct Drawn {
@@ -378,46 +375,73 @@ void append_field(const PretrainingKey& key, const PretrainingSettings& settings
     }
 }
 
+/// Number of distinct samples, repeated indefinitely, as in the reference program.
+constexpr std::int64_t kGeneratedSequences = 1000;
+
+/// Rows of S random tokens of which M are predicted; all values are valid. In the packed layout, both parts are
+/// sequences of their own.
+class GeneratedSequences final : public Dataset {
+public:
+    GeneratedSequences(const PretrainingSettings& settings, std::uint64_t seed) : settings_(settings) {
+        const std::vector<PretrainingKey> keys = pretraining_keys(settings);
+        values_.resize(keys.size());
+        for (std::int64_t index = 0; index < kGeneratedSequences; ++index) {
+            Rng rng(seed, RngStream::generated_data, 0, static_cast<std::uint64_t>(index));
+            const Drawn drawn = draw(settings, rng);
+            for (std::size_t field = 0; field < keys.size(); ++field)
+                append_field(keys[field], settings, drawn, rng, values_[field]);
+        }
+    }
+
+    std::int64_t size() const override { return kGeneratedSequences; }
+    Origin origin() const override { return {.samples = size(), .recipe = "generated sequences"}; }
+    std::vector<Field> fields() const override { return pretraining_fields(settings_); }
+    SampleState read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const override {
+        if (index == kPaddingSample) return store_empty_sequence(settings_, out);
+        for (std::size_t field = 0; field < out.size(); ++field) {
+            const auto values = std::as_bytes(std::span(values_[field]));
+            std::memcpy(out[field].data(), values.data() + static_cast<std::size_t>(index) * out[field].size(),
+                        out[field].size());
+        }
+        return SampleState::counted;
+    }
+    DatasetState state() const override {
+        DatasetState state;
+        for (const std::vector<std::int32_t>& values : values_)
+            state.memory_bytes += values.capacity() * sizeof values[0];
+        return state;
+    }
+
+private:
+    PretrainingSettings settings_;
+    std::vector<std::vector<std::int32_t>> values_;  // for each field, the values of all samples
+};
+
 }  // namespace
 
-GeneratedSequences::GeneratedSequences(const PretrainingSettings& settings, std::uint64_t seed) : settings_(settings) {
-    const std::vector<PretrainingKey> keys = pretraining_keys(settings);
-    values_.resize(keys.size());
-    for (std::int64_t index = 0; index < kGeneratedSequences; ++index) {
-        Rng rng(seed, RngStream::generated_data, 0, static_cast<std::uint64_t>(index));
-        const Drawn drawn = draw(settings, rng);
-        for (std::size_t field = 0; field < keys.size(); ++field)
-            append_field(keys[field], settings, drawn, rng, values_[field]);
+std::vector<Field> pretraining_fields(const PretrainingSettings& settings) {
+    std::vector<Field> fields;
+    for (const PretrainingKey& key : pretraining_keys(settings)) {
+        const DType type = key.type == FeatureType::floats ? DType::f32 : DType::i32;
+        fields.push_back({std::string(key.field), {type, {key.length}}});
     }
+    return fields;
 }
 
-SampleState GeneratedSequences::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
-    if (index == kPaddingSample) return store_empty_sequence(settings_, out);
-    for (std::size_t field = 0; field < out.size(); ++field) {
-        const auto values = std::as_bytes(std::span(values_[field]));
-        std::memcpy(out[field].data(), values.data() + static_cast<std::size_t>(index) * out[field].size(),
-                    out[field].size());
-    }
-    return SampleState::counted;
-}
-
-DatasetState GeneratedSequences::state() const {
-    DatasetState state;
-    for (const std::vector<std::int32_t>& values : values_)
-        state.memory_bytes += values.capacity() * sizeof values[0];
-    return state;
-}
-
-SampleState store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
-    for (const std::span<std::byte> field : out)
-        std::memset(field.data(), 0, field.size());
-    if (settings.packed) return SampleState::padding;
-    std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
-    // Only the first token is valid, so that attention has at least one position.
-    const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;
-    const auto value = static_cast<std::int32_t>(settings.static_mask ? settings.max_predictions + 1 : 1);
-    std::memcpy(out[field_number(pretraining_fields(settings), field)].data(), &value, sizeof value);
-    return SampleState::padding;
+std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads) {
+    check_sequences(settings);
+    if (settings.generated) return std::make_shared<GeneratedSequences>(settings, seed);
+    RecordOptions options;
+    options.threads = threads;
+    options.index_name = kIndexName;
+    const std::vector<std::string> paths = matching_files(settings.files);
+    if (!settings.packed || holds_rows(paths)) return std::make_shared<PretrainingFiles>(paths, settings, options);
+    PretrainingSettings of_sequences = settings;
+    of_sequences.packed = false;
+    auto sequences = std::make_shared<PretrainingFiles>(paths, of_sequences, options);
+    auto rows = std::make_shared<PackedSequences>(std::move(sequences), settings, threads);
+    log::info(settings.files + ": " + rows->summary());
+    return rows;
 }
 
 }  // namespace cnntrain::data
