@@ -12,7 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/batch.h"
-#include "data/sets/labelled_text.h"
+#include "cnntrain/data/sets.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
@@ -22,27 +22,30 @@ constexpr std::string_view kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\
 constexpr std::int32_t kWords = 11;
 constexpr std::int64_t kLength = 6;
 
-void check_labels(const data::LabelledTokens& texts, const std::vector<std::int32_t>& labels, float weight) {
-    if (texts.kind == nn::LabelKind::score) {
+void check_labels(const data::LabelledText& texts, nn::LabelKind kind, const std::vector<std::int32_t>& labels,
+                  float weight) {
+    if (kind == nn::LabelKind::score) {
         require(std::isfinite(std::bit_cast<float>(labels[0])) && weight == 1);
         return;
     }
-    const auto classes = static_cast<std::int32_t>(texts.classes.size());
-    const std::int32_t limit = texts.kind == nn::LabelKind::single ? classes : 2;
+    const auto classes = static_cast<std::int32_t>(texts.classes().size());
+    const std::int32_t limit = kind == nn::LabelKind::single ? classes : 2;
     for (const std::int32_t label : labels)
         require(label == data::kNoLabel || (label >= 0 && label < limit));
 }
 
-void check_sample(const data::LabelledTokens& texts, std::size_t row) {
+void check_sample(const data::LabelledText& texts, nn::LabelKind kind, std::int64_t index) {
+    static data::Workspace workspace;
     std::array<std::array<std::int32_t, kLength>, 3> tokens{};
-    std::vector<std::int32_t> labels(static_cast<std::size_t>(texts.label_desc().elements()));
+    std::vector<std::int32_t> labels(
+        static_cast<std::size_t>(data::field_desc(texts.fields(), data::kLabels).elements()));
     float weight = 0;
     const std::array<std::span<std::byte>, 5> view = {
         std::as_writable_bytes(std::span(tokens[0])), std::as_writable_bytes(std::span(tokens[1])),
         std::as_writable_bytes(std::span(tokens[2])), std::as_writable_bytes(std::span(labels)),
         std::as_writable_bytes(std::span(&weight, 1))};
-    texts.store(row, view);
-    check_labels(texts, labels, weight);
+    texts.read(index, {}, view, workspace);
+    check_labels(texts, kind, labels, weight);
     require(tokens[2][0] == 1 && tokens[2][1] == 1);
     for (std::size_t i = 0; i < tokens[0].size(); ++i) {
         const bool used = tokens[2][i] == 1;
@@ -71,11 +74,11 @@ void check_file(char kind, std::string_view text) {
     write_text(files, settings.file, text);
     std::vector<std::string> classes;
     if (kind == 'k' || kind == 'u') classes = {"yes", "no"};
-    const data::LabelledTokens texts = data::read_labelled_tokens(settings, 1, classes, files);
+    const auto texts = data::open_labelled_text(settings, 1, classes, files);
     const bool has_classes = settings.labels != nn::LabelKind::score;
-    require(texts.rows() > 0 && (has_classes ? texts.classes.size() >= 2 : texts.classes.empty()));
-    for (std::size_t row = 0; row < texts.rows(); ++row)
-        check_sample(texts, row);
+    require(texts->size() > 0 && (has_classes ? texts->classes().size() >= 2 : texts->classes().empty()));
+    for (std::int64_t i = 0; i < texts->size(); ++i)
+        check_sample(*texts, settings.labels, i);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/base/error.h"
@@ -22,116 +23,99 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/batch.h"
 #include "data/sets/labelled_rows.h"
-#include "data/sets/labelled_text.h"
 #include "data/text/table.h"
 #include "data/text/tokeniser.h"
 #include "data/threads.h"
 
 namespace cnntrain::data {
+namespace {
 
-LabelledText::LabelledText(std::shared_ptr<const LabelledTokens> tokens, std::vector<std::uint32_t> rows)
-    : tokens_(std::move(tokens)), rows_(std::move(rows)) {}
+// ---- samples ----
 
-const std::vector<std::string>& LabelledText::classes() const {
-    return tokens_->classes;
-}
+constexpr std::size_t kIds = 0, kSegments = 1, kMask = 2, kLabelField = 3, kWeightField = 4;  // numbers of the fields
 
-std::int64_t LabelledText::truncated() const {
-    return tokens_->truncated;
-}
-
-std::int64_t LabelledText::with_special_tokens() const {
-    return tokens_->with_special_tokens;
-}
-
-std::string LabelledText::text(std::int64_t index) const {
-    return tokens_->texts.empty() ? "" : tokens_->texts.at(rows_.at(static_cast<std::size_t>(index)));
-}
-
-std::vector<double> LabelledText::labels_of(std::int64_t index) const {
-    const std::size_t row = rows_.at(static_cast<std::size_t>(index));
-    if (tokens_->kind == nn::LabelKind::score) return {tokens_->scores.at(row)};
-    const std::size_t each = tokens_->kind == nn::LabelKind::several ? tokens_->classes.size() : 1;
-    std::vector<double> label;
-    for (std::size_t i = row * each; i < (row + 1) * each; ++i)
-        label.push_back(tokens_->labels.at(i) < 0 ? std::nan("") : tokens_->labels[i]);
-    return label;
-}
-
-std::vector<Field> LabelledText::fields() const {
-    const TensorDesc tokens{DType::i32, {tokens_->length}};
-    std::vector<Field> fields = {{"input_ids", tokens},
-                                 {"segment_ids", tokens},
-                                 {"input_mask", tokens},
-                                 {std::string(kLabels), tokens_->label_desc()}};
-    if (tokens_->kind == nn::LabelKind::score) fields.push_back({std::string(kLabelWeights), {DType::f32, {}}});
-    return fields;
-}
-
-SampleState LabelledText::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
-    if (index == kPaddingSample) return store_empty_text(out);
-    tokens_->store(rows_[static_cast<std::size_t>(index)], out);
-    return SampleState::counted;
-}
-
-DatasetState LabelledText::state() const {
-    return {.memory_bytes = rows_.capacity() * sizeof rows_[0] + tokens_->memory_bytes()};
-}
-
-Origin LabelledText::origin() const {
-    return {.samples = size(), .parts = tokens_->parts};
-}
-
-SamplePlace LabelledText::place(std::int64_t index) const {
-    return {tokens_->parts.front().name + ", row " + std::to_string(row(index))};
-}
-
-LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {
-    if (!(validation_share > 0 && validation_share < 1)) {
-        throw Error(ErrorKind::usage, "the share of samples for validation is " + std::to_string(validation_share) +
-                                          ", not between 0 and 1");
+void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto&& value_at) {
+    for (std::size_t i = from; i < to; ++i) {
+        const std::int32_t value = value_at(i);
+        std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
     }
-    std::vector<std::vector<std::uint32_t>> of_class(std::max<std::size_t>(1, classes().size()));
-    for (const std::uint32_t row : rows_) {
-        const std::int32_t label = tokens_->class_of(row);
-        if (label >= 0) of_class[static_cast<std::size_t>(label)].push_back(row);
-    }
-    // A separate key, because the loader shuffles with the seed itself.
-    const std::uint64_t key = seed ^ hash_text("samples for validation");
-    std::vector<std::uint32_t> training;
-    std::vector<std::uint32_t> validation;
-    double due = 0;  // fraction of a sample carried over from rounding
-    for (std::size_t number = 0; number < of_class.size(); ++number) {
-        const std::vector<std::uint32_t>& rows = of_class[number];
-        if (rows.empty()) continue;
-        const auto count = static_cast<std::uint32_t>(rows.size());
-        const std::vector<std::uint32_t> order = shuffled_order(key, static_cast<std::uint32_t>(number), count);
-        due += validation_share * count;
-        const auto taken = static_cast<std::uint32_t>(std::clamp(std::round(due), 0.0, count - 1.0));
-        due = std::min(due - taken, 0.5);
-        for (std::uint32_t i = 0; i < count; ++i)
-            (i < taken ? validation : training).push_back(rows[order[i]]);
-    }
-    if (training.empty() || validation.empty()) {
-        throw Error(ErrorKind::data, formatted("%g %% of ", 100 * validation_share) + std::to_string(size()) +
-                                         " samples leaves none for " + (training.empty() ? "training" : "validation") +
-                                         "; give a --validation-file, or a " +
-                                         (training.empty() ? "smaller" : "larger") + " --validation-fraction");
-    }
-    std::ranges::sort(training);
-    std::ranges::sort(validation);
-    return {std::make_shared<LabelledText>(tokens_, std::move(training)),
-            std::make_shared<LabelledText>(tokens_, std::move(validation))};
 }
 
-std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
-                                                       const std::vector<std::string>& classes,
-                                                       const FileSystem& files) {
-    auto tokens = std::make_shared<LabelledTokens>(read_labelled_tokens(settings, threads, classes, files));
-    std::vector<std::uint32_t> rows(tokens->rows());
-    std::iota(rows.begin(), rows.end(), 0U);
-    return std::make_shared<LabelledText>(std::move(tokens), std::move(rows));
+void store_score(float score, SampleView out) {
+    const float weight = std::isnan(score) ? 0 : 1;
+    if (std::isnan(score)) score = 0;
+    std::memcpy(out[kLabelField].data(), &score, sizeof score);
+    std::memcpy(out[kWeightField].data(), &weight, sizeof weight);
 }
+
+/// Writes the fields of a padding sample. Marks one token as valid: attention over no tokens is undefined.
+SampleState store_empty_text(SampleView out) {
+    for (const std::size_t field : {kIds, kSegments, kMask})
+        std::ranges::fill(out[field], std::byte{0});
+    store_ints(out[kMask], 0, 1, [](std::size_t) { return 1; });
+    if (out.size() > kWeightField) {
+        store_score(std::numeric_limits<float>::quiet_NaN(), out);
+    } else {
+        store_ints(out[kLabelField], 0, out[kLabelField].size() / sizeof kNoLabel,
+                   [](std::size_t) { return kNoLabel; });
+    }
+    return SampleState::padding;
+}
+
+}  // namespace
+
+/// Labelled texts as token ids: all rows of a file, concatenated.
+struct LabelledTokens {
+    std::int64_t length = 0;  // S
+    nn::LabelKind kind = nn::LabelKind::single;
+    std::vector<std::string> classes;
+    std::vector<std::int32_t> labels;  // one per row; several: 0 or 1 for each class of each row
+    std::vector<float> scores;         // one per row; NaN: the row has none
+    /// Ids of the tokens, in 16 bits if all fit.
+    std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>> ids;
+    std::vector<std::uint64_t> begins = {0};  // start of each row in `ids`, then the end of the last row
+    std::vector<std::uint32_t> second_part;   // tokens of each row before those of the second text
+    std::int64_t truncated = 0;               // number of rows that lost tokens
+    std::int64_t with_special_tokens = 0;     // number of rows that have some in their texts
+    std::vector<std::string> texts;           // of each row, if the settings keep them
+    std::vector<OriginPart> parts;            // the files that were read
+
+    std::size_t rows() const { return begins.size() - 1; }
+    /// The field of labels of a sample.
+    TensorDesc label_desc() const {
+        if (kind == nn::LabelKind::score) return {DType::f32, {}};
+        return {DType::i32, kind == nn::LabelKind::several ? Shape{std::ssize(classes)} : Shape{}};
+    }
+    /// A row's class; 0 for a score or several labels; kNoLabel for a row without a label.
+    std::int32_t class_of(std::size_t row) const {
+        if (kind == nn::LabelKind::score) return std::isnan(scores[row]) ? kNoLabel : 0;
+        if (kind == nn::LabelKind::single) return labels[row];
+        return std::min(labels[row * classes.size()], 0);
+    }
+    std::uint64_t memory_bytes() const {
+        const auto bytes = [](const auto& values) { return values.capacity() * sizeof values[0]; };
+        return bytes(texts) + bytes(labels) + bytes(scores) + bytes(begins) + bytes(second_part) +
+               std::visit(bytes, ids);
+    }
+
+    /// Writes the fields listed in data/sets.h.
+    void store(std::size_t row, SampleView out) const {
+        const std::uint64_t begin = begins[row];
+        const std::size_t used = begins[row + 1] - begin;
+        const std::size_t second = second_part[row];
+        const auto end = static_cast<std::size_t>(length);
+        const auto copy_ids = [&](const auto& all) {
+            store_ints(out[kIds], 0, used, [&](std::size_t i) { return static_cast<std::int32_t>(all[begin + i]); });
+        };
+        std::visit(copy_ids, ids);
+        store_ints(out[kIds], used, end, [](std::size_t) { return 0; });
+        store_ints(out[kSegments], 0, end, [&](std::size_t i) { return i >= second && i < used ? 1 : 0; });
+        store_ints(out[kMask], 0, end, [&](std::size_t i) { return i < used ? 1 : 0; });
+        if (kind == nn::LabelKind::score) return store_score(scores[row], out);
+        const std::size_t width = kind == nn::LabelKind::several ? classes.size() : 1;
+        store_ints(out[kLabelField], 0, width, [&](std::size_t i) { return labels[row * width + i]; });
+    }
+};
 
 namespace {
 
@@ -356,73 +340,7 @@ void check_ids(const LabelledTokens& tokens, const LabelledRows& table, const La
         std::visit([&](const auto& ids) { check_row(ids, row); }, tokens.ids);
 }
 
-// ---- samples ----
-
-constexpr std::size_t kIds = 0, kSegments = 1, kMask = 2, kLabelField = 3, kWeightField = 4;  // numbers of the fields
-
-void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto&& value_at) {
-    for (std::size_t i = from; i < to; ++i) {
-        const std::int32_t value = value_at(i);
-        std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
-    }
-}
-
-void store_score(float score, SampleView out) {
-    const float weight = std::isnan(score) ? 0 : 1;
-    if (std::isnan(score)) score = 0;
-    std::memcpy(out[kLabelField].data(), &score, sizeof score);
-    std::memcpy(out[kWeightField].data(), &weight, sizeof weight);
-}
-
-}  // namespace
-
-TensorDesc LabelledTokens::label_desc() const {
-    if (kind == nn::LabelKind::score) return {DType::f32, {}};
-    return {DType::i32, kind == nn::LabelKind::several ? Shape{std::ssize(classes)} : Shape{}};
-}
-
-std::int32_t LabelledTokens::class_of(std::size_t row) const {
-    if (kind == nn::LabelKind::score) return std::isnan(scores[row]) ? kNoLabel : 0;
-    if (kind == nn::LabelKind::single) return labels[row];
-    return std::min(labels[row * classes.size()], 0);
-}
-
-std::uint64_t LabelledTokens::memory_bytes() const {
-    const auto bytes = [](const auto& values) { return values.capacity() * sizeof values[0]; };
-    return bytes(texts) + bytes(labels) + bytes(scores) + bytes(begins) + bytes(second_part) + std::visit(bytes, ids);
-}
-
-void LabelledTokens::store(std::size_t row, SampleView out) const {
-    const std::uint64_t begin = begins[row];
-    const std::size_t used = begins[row + 1] - begin;
-    const std::size_t second = second_part[row];
-    const auto end = static_cast<std::size_t>(length);
-    const auto copy_ids = [&](const auto& all) {
-        store_ints(out[kIds], 0, used, [&](std::size_t i) { return static_cast<std::int32_t>(all[begin + i]); });
-    };
-    std::visit(copy_ids, ids);
-    store_ints(out[kIds], used, end, [](std::size_t) { return 0; });
-    store_ints(out[kSegments], 0, end, [&](std::size_t i) { return i >= second && i < used ? 1 : 0; });
-    store_ints(out[kMask], 0, end, [&](std::size_t i) { return i < used ? 1 : 0; });
-    if (kind == nn::LabelKind::score) return store_score(scores[row], out);
-    const std::size_t width = kind == nn::LabelKind::several ? classes.size() : 1;
-    store_ints(out[kLabelField], 0, width, [&](std::size_t i) { return labels[row * width + i]; });
-}
-
-/// Marks one token as valid: attention over no tokens is undefined.
-SampleState store_empty_text(SampleView out) {
-    for (const std::size_t field : {kIds, kSegments, kMask})
-        std::ranges::fill(out[field], std::byte{0});
-    store_ints(out[kMask], 0, 1, [](std::size_t) { return 1; });
-    if (out.size() > kWeightField) {
-        store_score(std::numeric_limits<float>::quiet_NaN(), out);
-    } else {
-        store_ints(out[kLabelField], 0, out[kLabelField].size() / sizeof kNoLabel,
-                   [](std::size_t) { return kNoLabel; });
-    }
-    return SampleState::padding;
-}
-
+/// Arguments and errors as in open_labelled_text().
 LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int threads,
                                     const std::vector<std::string>& classes, const FileSystem& files) {
     check_tokens(settings, classes);
@@ -451,6 +369,112 @@ LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int th
     tokens.parts = {part_of_file(files, settings.file, std::ssize(table.rows())),
                     part_of_file(files, settings.vocabulary_file, 0)};
     return tokens;
+}
+
+}  // namespace
+
+LabelledText::LabelledText(std::shared_ptr<const LabelledTokens> tokens, std::vector<std::uint32_t> rows)
+    : tokens_(std::move(tokens)), rows_(std::move(rows)) {}
+
+const std::vector<std::string>& LabelledText::classes() const {
+    return tokens_->classes;
+}
+
+std::int64_t LabelledText::truncated() const {
+    return tokens_->truncated;
+}
+
+std::int64_t LabelledText::with_special_tokens() const {
+    return tokens_->with_special_tokens;
+}
+
+std::string LabelledText::text(std::int64_t index) const {
+    return tokens_->texts.empty() ? "" : tokens_->texts.at(rows_.at(static_cast<std::size_t>(index)));
+}
+
+std::vector<double> LabelledText::labels_of(std::int64_t index) const {
+    const std::size_t row = rows_.at(static_cast<std::size_t>(index));
+    if (tokens_->kind == nn::LabelKind::score) return {tokens_->scores.at(row)};
+    const std::size_t each = tokens_->kind == nn::LabelKind::several ? tokens_->classes.size() : 1;
+    std::vector<double> label;
+    for (std::size_t i = row * each; i < (row + 1) * each; ++i)
+        label.push_back(tokens_->labels.at(i) < 0 ? std::nan("") : tokens_->labels[i]);
+    return label;
+}
+
+std::vector<Field> LabelledText::fields() const {
+    const TensorDesc tokens{DType::i32, {tokens_->length}};
+    std::vector<Field> fields = {{"input_ids", tokens},
+                                 {"segment_ids", tokens},
+                                 {"input_mask", tokens},
+                                 {std::string(kLabels), tokens_->label_desc()}};
+    if (tokens_->kind == nn::LabelKind::score) fields.push_back({std::string(kLabelWeights), {DType::f32, {}}});
+    return fields;
+}
+
+SampleState LabelledText::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
+    if (index == kPaddingSample) return store_empty_text(out);
+    tokens_->store(rows_[static_cast<std::size_t>(index)], out);
+    return SampleState::counted;
+}
+
+DatasetState LabelledText::state() const {
+    return {.memory_bytes = rows_.capacity() * sizeof rows_[0] + tokens_->memory_bytes()};
+}
+
+Origin LabelledText::origin() const {
+    return {.samples = size(), .parts = tokens_->parts};
+}
+
+SamplePlace LabelledText::place(std::int64_t index) const {
+    return {tokens_->parts.front().name + ", row " + std::to_string(row(index))};
+}
+
+LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {
+    if (!(validation_share > 0 && validation_share < 1)) {
+        throw Error(ErrorKind::usage, "the share of samples for validation is " + std::to_string(validation_share) +
+                                          ", not between 0 and 1");
+    }
+    std::vector<std::vector<std::uint32_t>> of_class(std::max<std::size_t>(1, classes().size()));
+    for (const std::uint32_t row : rows_) {
+        const std::int32_t label = tokens_->class_of(row);
+        if (label >= 0) of_class[static_cast<std::size_t>(label)].push_back(row);
+    }
+    // A separate key, because the loader shuffles with the seed itself.
+    const std::uint64_t key = seed ^ hash_text("samples for validation");
+    std::vector<std::uint32_t> training;
+    std::vector<std::uint32_t> validation;
+    double due = 0;  // fraction of a sample carried over from rounding
+    for (std::size_t number = 0; number < of_class.size(); ++number) {
+        const std::vector<std::uint32_t>& rows = of_class[number];
+        if (rows.empty()) continue;
+        const auto count = static_cast<std::uint32_t>(rows.size());
+        const std::vector<std::uint32_t> order = shuffled_order(key, static_cast<std::uint32_t>(number), count);
+        due += validation_share * count;
+        const auto taken = static_cast<std::uint32_t>(std::clamp(std::round(due), 0.0, count - 1.0));
+        due = std::min(due - taken, 0.5);
+        for (std::uint32_t i = 0; i < count; ++i)
+            (i < taken ? validation : training).push_back(rows[order[i]]);
+    }
+    if (training.empty() || validation.empty()) {
+        throw Error(ErrorKind::data, formatted("%g %% of ", 100 * validation_share) + std::to_string(size()) +
+                                         " samples leaves none for " + (training.empty() ? "training" : "validation") +
+                                         "; give a --validation-file, or a " +
+                                         (training.empty() ? "smaller" : "larger") + " --validation-fraction");
+    }
+    std::ranges::sort(training);
+    std::ranges::sort(validation);
+    return {std::make_shared<LabelledText>(tokens_, std::move(training)),
+            std::make_shared<LabelledText>(tokens_, std::move(validation))};
+}
+
+std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
+                                                       const std::vector<std::string>& classes,
+                                                       const FileSystem& files) {
+    auto tokens = std::make_shared<LabelledTokens>(read_labelled_tokens(settings, threads, classes, files));
+    std::vector<std::uint32_t> rows(tokens->rows());
+    std::iota(rows.begin(), rows.end(), 0U);
+    return std::make_shared<LabelledText>(std::move(tokens), std::move(rows));
 }
 
 }  // namespace cnntrain::data
