@@ -31,6 +31,12 @@ protected:
         if (label != nullptr) *label = sample.label;
         return floats_of(sample.image);
     }
+    static std::vector<std::string> names_of(const Dataset& data) {
+        std::vector<std::string> names;
+        for (std::int64_t i = 0; i < data.size(); ++i)
+            names.push_back(data.place(i).file);
+        return names;
+    }
     std::string error_of(const std::string& payload) {
         const Imagenet data({shard({make_example(encode_jpeg(make_photo(30, 30)), 5), payload})},
                             {.images = {.image_size = kSide}});
@@ -237,9 +243,10 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "notes.txt", "not an image");
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
     std::filesystem::create_symlink("nowhere", folder_ / "link.jpg");
-    const ImageFolder images({folder_.path()}, {.image_size = kSide}, {});
-    EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
-    EXPECT_EQ(images.left_out(), "1 .jpg, 1 .txt");
+    const auto [folder, left_out] = open_image_folder({folder_.path()}, {.image_size = kSide}, {});
+    const Dataset& images = *folder;
+    EXPECT_EQ(names_of(images), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
+    EXPECT_EQ(left_out, "1 .jpg, 1 .txt");
     std::int32_t label = 0;
     const std::vector<float> got = read(images, 0, {}, &label);
     EXPECT_EQ(label, kNoLabel);
@@ -249,12 +256,13 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
     EXPECT_EQ(images.state().damaged, 1);
-    const ImageFolder strict({folder_.path()}, {.image_size = kSide, .strict = true}, {});
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }), AllOf(HasSubstr("a.jpg"), HasSubstr("JPEG")));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder({folder_ / "nowhere"}, {.image_size = kSide}, {}); }),
-                HasSubstr(folder_ / "nowhere"));
+    const auto strict = open_image_folder({folder_.path()}, {.image_size = kSide, .strict = true}, {}).images;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(*strict, 1); }), AllOf(HasSubstr("a.jpg"), HasSubstr("JPEG")));
+    EXPECT_THAT(
+        message_of(ErrorKind::data, [&] { open_image_folder({folder_ / "nowhere"}, {.image_size = kSide}, {}); }),
+        HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder({folder_ / "empty"}, {.image_size = kSide}, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { open_image_folder({folder_ / "empty"}, {.image_size = kSide}, {}); }),
                 HasSubstr("image"));
 }
 
@@ -268,12 +276,13 @@ TEST_F(ImagenetRecords, PhotosHaveTheClassesOfTheirFoldersOrRows) {
     const auto found = [&](std::vector<std::string> places) {
         for (std::string& place : places)
             place = folder_ / place;
-        const ImageFolder photos(places, settings, {});
+        const auto folder = open_image_folder(places, settings, {}).images;
+        const Dataset& photos = *folder;
         std::vector<std::pair<std::string, std::int32_t>> result;
         for (std::int64_t i = 0; i < photos.size(); ++i) {
             std::int32_t label = 0;
             read(photos, i, {}, &label);
-            result.emplace_back(photos.names()[static_cast<std::size_t>(i)], label);
+            result.emplace_back(photos.place(i).file, label);
         }
         return result;
     };
@@ -337,9 +346,9 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
     const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));
     write_file(folder_ / "photo.PNG", lossless);
     write_file(folder_ / "photo.jpg", jpeg);
-    const ImageFolder images({folder_.path()}, {.image_size = kSide}, {});
-    EXPECT_EQ(images.names(), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
-    EXPECT_EQ(read(images, 0), read(images, 1));
+    const auto images = open_image_folder({folder_.path()}, {.image_size = kSide}, {}).images;
+    EXPECT_EQ(names_of(*images), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
+    EXPECT_EQ(read(*images, 0), read(*images, 1));
 
     const auto crop = [&](const std::string& file, std::uint32_t epoch) {
         return read(Imagenet({shard({make_example(file, 1)})}, {.images = {.image_size = kSide, .augment = true}}), 0,
@@ -350,16 +359,17 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
         EXPECT_EQ(crop(as_trained, epoch), crop(jpeg, epoch)) << epoch;
 
     write_file(folder_ / "cut.png", lossless.substr(0, lossless.size() / 2));
-    const ImageFolder cut({folder_ / "cut.png"}, {.image_size = kSide, .strict = true}, {});
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(cut, 0); }), AllOf(HasSubstr("cut.png"), HasSubstr("PNG")));
+    const auto cut = open_image_folder({folder_ / "cut.png"}, {.image_size = kSide, .strict = true}, {}).images;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(*cut, 0); }), AllOf(HasSubstr("cut.png"), HasSubstr("PNG")));
 }
 
 TEST_F(ImagenetRecords, OneFileIsAFolderOfOne) {
     write_file(folder_ / "photo of mine", encode_jpeg(make_photo(50, 40)));
     write_file(folder_ / "other.jpg", encode_jpeg(make_photo(50, 40, 2)));
-    const ImageFolder one({folder_ / "photo of mine"}, {.image_size = kSide}, {});
-    EXPECT_EQ(one.names(), (std::vector<std::string>{"photo of mine"}));
-    EXPECT_EQ(one.left_out(), "");
+    const auto [folder, left_out] = open_image_folder({folder_ / "photo of mine"}, {.image_size = kSide}, {});
+    const Dataset& one = *folder;
+    EXPECT_EQ(names_of(one), (std::vector<std::string>{"photo of mine"}));
+    EXPECT_EQ(left_out, "");
     std::int32_t label = 0;
     EXPECT_THAT(read(one, 0, {}, &label), testing::Contains(testing::Ne(0.0f)));
     EXPECT_EQ(label, kNoLabel);

@@ -181,16 +181,16 @@ TEST_F(Shards, AreReadAsFilesAre) {
         write_file(folder_ / "files.csv", "c.bmp,0\nc.bmp,0\n");
         DataSettings alone{.photos = {folder_ / "c.bmp"}};
         alone.image_size = 8;
-        const ImageFolder file({folder_ / "c.bmp"}, alone, {});
-        EXPECT_EQ(read_sample(photos, 0).image, read_sample(file, 0).image);
+        const auto file = open_image_folder({folder_ / "c.bmp"}, alone, {}).images;
+        EXPECT_EQ(read_sample(photos, 0).image, read_sample(*file, 0).image);
     }
     DataSettings settings;
     settings.image_size = 8;
     settings.known_classes = {"0", "1"};
-    const ImageFolder all({folder_ / "train"}, settings, {});
-    ASSERT_EQ(all.size(), 2);
-    EXPECT_EQ(read_sample(all, 0).label, 1);
-    EXPECT_EQ(ImageFolder({folder_ / "val/x.tar/a.bmp"}, settings, {}).size(), 1);
+    const auto all = open_image_folder({folder_ / "train"}, settings, {}).images;
+    ASSERT_EQ(all->size(), 2);
+    EXPECT_EQ(read_sample(*all, 0).label, 1);
+    EXPECT_EQ(open_image_folder({folder_ / "val/x.tar/a.bmp"}, settings, {}).images->size(), 1);
 }
 
 TEST_F(Shards, LabelsThatAreNoneAreRefused) {

@@ -66,31 +66,17 @@ bool is_photo_pattern(const std::string& place);
 /// are turned as their Exif data say. Samples have evaluation preprocessing. A label is that of the photo's row in a
 /// table of files and classes, or of its innermost folder that is named as one of settings.known_classes, else
 /// kNoLabel. A file that cannot be decoded is reported and left out, or throws Error(data) if `strict`. With a Loader
-/// and Feed::sweeps, sample i of a sweep is names()[i].
-class ImageFolder final : public Dataset {
-public:
-    /// `places`: files, folders, patterns and tables. Error(data) if one cannot be read or gives no such files.
-    ImageFolder(const std::vector<std::string>& places, const DataSettings& settings, const PixelFormat& format);
-    ~ImageFolder() override;
-
-    /// Relative to the folder, to the last folder of a pattern that has no wildcard, or, of several places, to the last
-    /// folder that all photos are in.
-    const std::vector<std::string>& names() const { return names_; }
+/// and Feed::sweeps, sample i of a sweep is at place(i).
+struct ImageFolder {
+    /// The files of the samples' places are relative to the folder, to the last folder of a pattern that has no
+    /// wildcard, or, of several places, to the last folder that all photos are in.
+    std::shared_ptr<const Dataset> images;
     /// Number of other files by extension, such as "3 .mp4, 1 .txt"; "" if there are none.
-    const std::string& left_out() const { return left_out_; }
-
-    std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
-    std::vector<Field> fields() const override;
-    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
-    DatasetState state() const override;
-
-private:
-    class Images;
-
-    std::vector<std::string> names_;
-    std::string left_out_;
-    std::unique_ptr<const Images> images_;  // refers to names_
+    std::string left_out;
 };
+/// `places`: files, folders, patterns and tables. Error(data) if one cannot be read or gives no such files.
+ImageFolder open_image_folder(const std::vector<std::string>& places, const DataSettings& settings,
+                              const PixelFormat& format);
 
 // The data set of text classification: a file in rows with one or two texts and a label, score or labels each.
 //

@@ -145,15 +145,17 @@ constinit const ImageSet kClassFoldersSet = {
     DatasetId::folder, "train/<class>/*.jpg or <class>/*.jpg", holds_folders, folder_files, count_folders, open_folders,
     folder_classes};
 
+namespace {
+
 /// The files by number.
-class ImageFolder::Images final : public EncodedImages {
+class FolderImages final : public EncodedImages {
 public:
     /// `sets`: of labels, of which the labels are numbers if the settings have several labels.
-    Images(const std::string& folder, const std::vector<std::string>& names, std::vector<std::int32_t> labels,
-           LabelSets sets, const EncodedImageSettings& settings)
+    FolderImages(std::string folder, std::vector<std::string> names, std::vector<std::int32_t> labels, LabelSets sets,
+                 const EncodedImageSettings& settings)
         : EncodedImages(settings, {.left_out = "it is left out"}),
-          folder_(folder),
-          names_(names),
+          folder_(std::move(folder)),
+          names_(std::move(names)),
           labels_(std::move(labels)),
           sets_(std::move(sets)) {}
 
@@ -167,18 +169,18 @@ private:
     std::span<const std::int32_t> label_set(std::int32_t label) const override {
         return sets_.at(static_cast<std::size_t>(label));
     }
-    SamplePlace place(std::int64_t index) const override { return {file_of(index)}; }
+    SamplePlace place(std::int64_t index) const override {
+        return {file_of(index), names_[static_cast<std::size_t>(index)]};
+    }
     std::string file_of(std::int64_t index) const override {
         return (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
     }
 
     std::string folder_;
-    const std::vector<std::string>& names_;
+    std::vector<std::string> names_;
     std::vector<std::int32_t> labels_;
     LabelSets sets_;
 };
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -306,14 +308,13 @@ bool is_photo_pattern(const std::string& place) {
     return has_wildcard(place) && !fs::exists(place, failed);
 }
 
-ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSettings& settings,
-                         const PixelFormat& format) {
+ImageFolder open_image_folder(const std::vector<std::string>& places, const DataSettings& settings,
+                              const PixelFormat& format) {
     Found found = find_photos(places, settings.labels);
-    names_ = std::move(found.files.names);
-    left_out_ = left_out_text(found.files);
-    if (names_.empty()) {
+    const std::string left_out = left_out_text(found.files);
+    if (found.files.names.empty()) {
         throw Error(ErrorKind::data, "no image file in or below " + listed(places, "or") +
-                                         (left_out_.empty() ? "" : "; other files there: " + left_out_));
+                                         (left_out.empty() ? "" : "; other files there: " + left_out));
     }
     EncodedImageSettings how{.image_size = settings.image_size,
                              .format = format,
@@ -322,34 +323,21 @@ ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSetti
                              .preparation = settings.preparation,
                              .mean_pixel = mean_pixel(settings)};
     std::vector<std::int32_t> labels;
+    LabelSets known;
     if (settings.labels.several()) {
         how.labels = label_count(settings);
-        LabelSets known;
         const std::vector<std::int32_t> numbers = numbers_of_sets(found.listing, settings.known_classes, known);
-        for (const std::string& name : names_) {
+        for (const std::string& name : found.files.names) {
             const auto row = found.rows.find(name);
             labels.push_back(row == found.rows.end() ? kNoLabel : numbers[row->second]);
         }
-        images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), std::move(known), how);
-        return;
+    } else {
+        for (const std::string& name : found.files.names)
+            labels.push_back(label_of(found, name, settings.known_classes));
     }
-    for (const std::string& name : names_)
-        labels.push_back(label_of(found, name, settings.known_classes));
-    images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), LabelSets(), how);
-}
-
-ImageFolder::~ImageFolder() = default;
-
-DatasetState ImageFolder::state() const {
-    return images_->state();
-}
-
-std::vector<Field> ImageFolder::fields() const {
-    return images_->fields();
-}
-
-SampleState ImageFolder::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
-    return images_->read(index, position, out, workspace);
+    return {std::make_shared<FolderImages>(found.folder.string(), std::move(found.files.names), std::move(labels),
+                                           std::move(known), how),
+            left_out};
 }
 
 }  // namespace cnntrain::data

@@ -267,8 +267,7 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
 ImageClassification::Count ImageClassification::count_in_files(data::Split split) const {
     const bool classifies =
         arguments_.command == options::Command::inference && !measures_requests(settings(), arguments_.command);
-    if (classifies && !holds_dataset())
-        return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
+    if (classifies && !holds_dataset()) return {image_folder()->size(), Known::counted};
     const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
     return {count.samples, count.exact ? Known::counted : Known::estimated};
 }
@@ -427,14 +426,14 @@ bool ImageClassification::holds_dataset() const {
     }
 }
 
-std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
+std::shared_ptr<const data::Dataset> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
     const std::vector<std::string> places = data.photos.empty() ? std::vector{data.data_dir} : data.photos;
     if (image_folder_ != nullptr) return image_folder_;
-    image_folder_ = std::make_shared<data::ImageFolder>(places, data, host_format());
-    if (const std::string& others = image_folder_->left_out(); !others.empty())
-        log::warning(data.data_dir + ": files that are not images are left out: " + others);
-    return image_folder_;
+    const data::ImageFolder found = data::open_image_folder(places, data, host_format());
+    if (!found.left_out.empty())
+        log::warning(data.data_dir + ": files that are not images are left out: " + found.left_out);
+    return image_folder_ = found.images;
 }
 
 /// The format of images on the host.
@@ -447,11 +446,17 @@ namespace {
 /// Photos to classify, as the samples of a split.
 class FolderSamples final : public Samples {
 public:
-    FolderSamples(std::shared_ptr<data::ImageFolder> folder, bool flips) : folder_(std::move(folder)), flips_(flips) {}
+    FolderSamples(std::shared_ptr<const data::Dataset> folder, bool flips)
+        : folder_(std::move(folder)), flips_(flips) {}
 
     std::int64_t count() const override { return folder_->size(); }
     data::Origin origin() const override { return {.samples = count()}; }
-    std::vector<std::string> names() const override { return folder_->names(); }
+    std::vector<std::string> names() const override {
+        std::vector<std::string> names;
+        for (std::int64_t i = 0; i < count(); ++i)
+            names.push_back(folder_->place(i).file);
+        return names;
+    }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override {
         return data::batch_fields(folder_->fields(), completed({.micro_batch = micro_batch}));
     }
@@ -466,7 +471,7 @@ private:
         return settings;
     }
 
-    std::shared_ptr<data::ImageFolder> folder_;
+    std::shared_ptr<const data::Dataset> folder_;
     bool flips_;
 };
 

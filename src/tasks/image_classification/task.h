@@ -81,7 +81,7 @@ private:
     Topic data_topic(options::Command command) const;
     Topic input_topic(options::Command command) const;
     bool holds_dataset() const;
-    std::shared_ptr<data::ImageFolder> image_folder() const;
+    std::shared_ptr<const data::Dataset> image_folder() const;
     data::PixelFormat host_format() const;
 
     options::ParseResult arguments_;
@@ -93,7 +93,7 @@ private:
     run::EvaluationGraphs graphs_{settings(), backend_};
     mutable std::map<data::Split, Count> used_;  // set once counted
     mutable std::optional<std::vector<double>> class_weights_;
-    mutable std::shared_ptr<data::ImageFolder> image_folder_;
+    mutable std::shared_ptr<const data::Dataset> image_folder_;
     /// Set once asked for: the data may say how many classes there are.
     mutable std::optional<metrics::Columns> columns_;
 };
