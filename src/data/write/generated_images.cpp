@@ -243,21 +243,18 @@ bool triangle(double x, double y) {
 }
 
 struct ShapeClass {
-    std::string name;
+    std::string_view name;
     Shape holds;
 };
 
-const std::array<ShapeClass, kPhotoClasses>& classes() {
-    static const std::array<ShapeClass, kPhotoClasses> table = {{{"circle", circle},
-                                                                 {"crescent", crescent},
-                                                                 {"cross", cross},
-                                                                 {"heart", heart},
-                                                                 {"ring", ring},
-                                                                 {"square", square},
-                                                                 {"star", star},
-                                                                 {"triangle", triangle}}};
-    return table;
-}
+constexpr std::array<ShapeClass, kPhotoClasses> kShapes = {{{"circle", circle},
+                                                            {"crescent", crescent},
+                                                            {"cross", cross},
+                                                            {"heart", heart},
+                                                            {"ring", ring},
+                                                            {"square", square},
+                                                            {"star", star},
+                                                            {"triangle", triangle}}};
 
 using Colour = std::array<double, 3>;
 
@@ -339,7 +336,7 @@ struct Part {
     std::uint32_t split;  // 0 and 1 are those of generated CIFAR sets, which draw from the same stream
     std::int64_t photos;
 
-    const std::string& class_name() const { return classes()[label].name; }
+    std::string class_name() const { return std::string(kShapes[label].name); }
     std::string path(std::int64_t number) const {
         return folder + "/" + class_name() + "-" + std::to_string(number) + ".jpg";
     }
@@ -351,7 +348,7 @@ std::vector<Part> parts_of(const GeneratedPhotosSettings& settings) {
     };
     std::vector<Part> parts;
     for (std::size_t label = 0; label < kPhotoClasses; ++label) {
-        const std::string& name = classes()[label].name;
+        const std::string name(kShapes[label].name);
         parts.push_back({settings.folder + "/train/" + name, label, 2, share(settings.train_photos, label)});
         parts.push_back({settings.folder + "/validation/" + name, label, 3, share(settings.validation_photos, label)});
     }
@@ -365,7 +362,7 @@ void write_part(const Part& part, std::uint64_t seed) {
         if (exists(posix_files(), part.path(number))) continue;
         const auto index = static_cast<std::uint64_t>(number * kPhotoClasses) + part.label;
         Rng rng(seed, RngStream::generated_data, part.split, index);
-        write_text(posix_files(), part.path(number), draw_photo(classes()[part.label].holds, rng));
+        write_text(posix_files(), part.path(number), draw_photo(kShapes[part.label].holds, rng));
     }
 }
 
