@@ -109,7 +109,7 @@ std::uint64_t RecordFiles::memory_bytes() const {
 
 std::string RecordFiles::describe(std::int64_t index) const {
     const Place at = place(index);
-    return paths_[at.file] + ", record " + std::to_string(at.record) + " (at byte " + std::to_string(at.offset) + ")";
+    return record_place(paths_[at.file], at.record, at.offset);
 }
 
 void append_record(std::span<const std::byte> payload, std::string& bytes) {
@@ -289,9 +289,12 @@ private:
 
 }  // namespace
 
+std::string record_place(const std::string& path, std::int64_t record, std::uint64_t offset) {
+    return path + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + ")";
+}
+
 void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset, const std::string& what) {
-    throw Error(ErrorKind::data,
-                path + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + "): " + what);
+    throw Error(ErrorKind::data, record_place(path, record, offset) + ": " + what);
 }
 
 std::string encode_index(const FolderIndex& index) {

@@ -33,6 +33,8 @@ template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
 /// Appends the record as stored in a file, with its frame.
 void append_record(std::span<const std::byte> payload, std::string& bytes);
 
+/// "<path>, record <n> (at byte <offset>)", for messages; n counts from 0.
+std::string record_place(const std::string& path, std::int64_t record, std::uint64_t offset);
 /// Throws Error(data): "<path>, record <n> (at byte <offset>): <what>".
 [[noreturn]] void fail_record(const std::string& path, std::int64_t record, std::uint64_t offset,
                               const std::string& what);
@@ -70,7 +72,7 @@ public:
     std::vector<OriginPart> parts() const;
     /// Memory of the index.
     std::uint64_t memory_bytes() const;
-    /// "<path>, record <n> (at byte <offset>)", for messages; n counts from 0.
+    /// The place of a record, as record_place() writes it.
     std::string describe(std::int64_t index) const;
 
 private:

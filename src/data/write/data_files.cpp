@@ -181,10 +181,6 @@ bool header_intact(std::span<const std::byte> header) {
 
 }  // namespace
 
-std::string place_of(const std::string& file, std::int64_t record, std::uint64_t offset) {
-    return file + ", record " + std::to_string(record) + " (at byte " + std::to_string(offset) + "): ";
-}
-
 bool begins_as_records(const InputFile& file) {
     std::array<std::byte, kRecordHeaderBytes> header{};
     if (file.size_bytes() < kRecordFrameBytes) return false;

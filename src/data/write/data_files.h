@@ -62,9 +62,6 @@ struct FrameDamage {
     std::string what;
 };
 
-/// "<file>, record 3 (at byte 120): ", the start of a message.
-std::string place_of(const std::string& file, std::int64_t record, std::uint64_t offset);
-
 /// True if the file starts like a TFRecord file; false for files that are too short.
 bool begins_as_records(const InputFile& file);
 

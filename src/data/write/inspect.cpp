@@ -163,7 +163,7 @@ void read_records(const InputFile& file, const std::string& name, std::int64_t m
     }
     if (records.damage()) {
         const FrameDamage& damage = *records.damage();
-        tally.report.damaged_files.push_back(place_of(name, damage.record, damage.offset) + damage.what);
+        tally.report.damaged_files.push_back(record_place(name, damage.record, damage.offset) + ": " + damage.what);
     }
     progress.add(file.size_bytes() - records.done_bytes());
 }
