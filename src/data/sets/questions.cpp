@@ -197,55 +197,45 @@ json parsed_squad(const QuestionSettings& settings, std::string_view bytes) {
 
 // ---- tokens and features ----
 
-/// The tokens of all contexts and questions, and the answers' places among them.
-class QuestionTokens {
-public:
-    QuestionTokens(const Vocabulary& vocabulary, const QuestionSettings& settings)
-        : vocabulary_(vocabulary), settings_(settings) {}
-
-    /// Each word is tokenised alone.
-    void add(QuestionContext& context) const {
-        Tokeniser tokeniser(vocabulary_, settings_.lower_case);
-        for (std::size_t word = 0; word < context.words.size(); ++word) {
-            context.first_token.push_back(static_cast<std::uint32_t>(context.tokens.size()));
-            tokeniser.append(context.words[word], settings_.splits_special_tokens, context.tokens);
-            context.word_of.resize(context.tokens.size(), static_cast<std::uint32_t>(word));
-        }
+/// Each word is tokenised alone.
+void add_tokens(const Vocabulary& vocabulary, const QuestionSettings& settings, QuestionContext& context) {
+    Tokeniser tokeniser(vocabulary, settings.lower_case);
+    for (std::size_t word = 0; word < context.words.size(); ++word) {
         context.first_token.push_back(static_cast<std::uint32_t>(context.tokens.size()));
+        tokeniser.append(context.words[word], settings.splits_special_tokens, context.tokens);
+        context.word_of.resize(context.tokens.size(), static_cast<std::uint32_t>(word));
     }
+    context.first_token.push_back(static_cast<std::uint32_t>(context.tokens.size()));
+}
 
-    void add(Question& question) const {
-        Tokeniser tokeniser(vocabulary_, settings_.lower_case);
-        tokeniser.append(question.text, settings_.splits_special_tokens, question.tokens);
-        if (std::ssize(question.tokens) > settings_.max_query_length)
-            question.tokens.resize(static_cast<std::size_t>(settings_.max_query_length));
-        question.tokens.shrink_to_fit();
-        if (question.first_word < 0) return;
-        const QuestionContext& context = *question.context;
-        const std::size_t begin = context.first_token[static_cast<std::size_t>(question.first_word)];
-        const std::size_t end = context.first_token[static_cast<std::size_t>(question.last_word) + 1];
-        if (begin == end) return;
-        // The answer's own tokens, if they occur: the words may have more, such as a full stop.
-        std::vector<TokenId> wanted;
-        tokeniser.append(question.answers[0], settings_.splits_special_tokens, wanted);
-        const auto words = std::span(context.tokens).subspan(begin, end - begin);
-        const auto found = std::search(words.begin(), words.end(), wanted.begin(), wanted.end());
-        const bool improves = !wanted.empty() && found != words.end();
-        question.first_token = static_cast<std::int64_t>(begin) + (improves ? found - words.begin() : 0);
-        question.last_token =
-            improves ? question.first_token + std::ssize(wanted) - 1 : static_cast<std::int64_t>(end) - 1;
-    }
-
-private:
-    const Vocabulary& vocabulary_;
-    const QuestionSettings& settings_;
-};
+/// Finds the answer's place among the tokens of the context, too.
+void add_tokens(const Vocabulary& vocabulary, const QuestionSettings& settings, Question& question) {
+    Tokeniser tokeniser(vocabulary, settings.lower_case);
+    tokeniser.append(question.text, settings.splits_special_tokens, question.tokens);
+    if (std::ssize(question.tokens) > settings.max_query_length)
+        question.tokens.resize(static_cast<std::size_t>(settings.max_query_length));
+    question.tokens.shrink_to_fit();
+    if (question.first_word < 0) return;
+    const QuestionContext& context = *question.context;
+    const std::size_t begin = context.first_token[static_cast<std::size_t>(question.first_word)];
+    const std::size_t end = context.first_token[static_cast<std::size_t>(question.last_word) + 1];
+    if (begin == end) return;
+    // The answer's own tokens, if they occur: the words may have more, such as a full stop.
+    std::vector<TokenId> wanted;
+    tokeniser.append(question.answers[0], settings.splits_special_tokens, wanted);
+    const auto words = std::span(context.tokens).subspan(begin, end - begin);
+    const auto found = std::search(words.begin(), words.end(), wanted.begin(), wanted.end());
+    const bool improves = !wanted.empty() && found != words.end();
+    question.first_token = static_cast<std::int64_t>(begin) + (improves ? found - words.begin() : 0);
+    question.last_token = improves ? question.first_token + std::ssize(wanted) - 1 : static_cast<std::int64_t>(end) - 1;
+}
 
 void make_tokens(const Vocabulary& vocabulary, std::span<const std::shared_ptr<QuestionContext>> contexts, int threads,
                  QuestionSet& set) {
-    const QuestionTokens tokens(vocabulary, set.settings);
-    for_each_index(threads, contexts.size(), [&](std::size_t i) { tokens.add(*contexts[i]); });
-    for_each_index(threads, set.questions.size(), [&](std::size_t i) { tokens.add(set.questions[i]); });
+    for_each_index(threads, contexts.size(),
+                   [&](std::size_t i) { add_tokens(vocabulary, set.settings, *contexts[i]); });
+    for_each_index(threads, set.questions.size(),
+                   [&](std::size_t i) { add_tokens(vocabulary, set.settings, set.questions[i]); });
     std::erase_if(set.questions, [&](Question& question) {
         if (question.first_word < 0 || question.first_token >= 0) return false;
         set.left_out.push_back(std::move(question.id));
