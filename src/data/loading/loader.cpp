@@ -259,7 +259,38 @@ public:
         threads_.clear();
     }
 
-    Batch next() override;
+    Batch next() override {
+        const Clock::time_point start = Clock::now();
+        std::unique_lock lock(mutex_);
+        const auto find_next = [&]() -> Slot* {
+            const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+                return slot.state == SlotState::ready && slot.batch == delivered_;
+            });
+            return found == slots_.end() ? nullptr : &*found;
+        };
+        CNNTRAIN_CHECK(
+            std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state != SlotState::leased; }),
+            "every batch of the ring is still held");
+        Slot* slot = nullptr;
+        const auto is_over = [&] { return (slot = find_next()) != nullptr || failure_; };
+        while (!ready_.wait_for(lock, kStopPollInterval, is_over)) {
+            if (settings_.stop_requested && settings_.stop_requested()) throw Interrupted();
+        }
+        stats_.wait_seconds += seconds_since(start);
+        if (slot == nullptr) std::rethrow_exception(failure_);
+        if (slot->error) std::rethrow_exception(slot->error);
+        slot->state = SlotState::leased;
+        ++delivered_;
+        std::int64_t valid = -slot->left_out;
+        for (const PlannedSample& sample : slot->plan)
+            valid += sample.record == kPaddingSample ? 0 : dataset_->samples_in(sample.record);
+        stats_.images += valid;
+        stats_.left_out += slot->left_out;
+        lock.unlock();
+        const auto number = static_cast<std::size_t>(slot - slots_.data());
+        const std::int64_t first_sample = planner_.places().first_sample(slot->batch);
+        return {slot->fields, valid, first_sample, Lease(shared_from_this(), number), slot->created};
+    }
 
     std::vector<Field> fields() const override { return fields_; }
     std::int64_t micro_batch() const override { return settings_.micro_batch; }
@@ -269,8 +300,23 @@ public:
         const std::lock_guard lock(mutex_);
         return planner_.places().round_begin(delivered_);
     }
-    StreamStats stats() const override;
-    void release(std::size_t slot) noexcept override;
+
+    StreamStats stats() const override {
+        const std::lock_guard lock(mutex_);
+        StreamStats stats = stats_;
+        const DatasetState state = dataset_->state();
+        stats.damaged = state.damaged;
+        stats.dataset_bytes = state.memory_bytes + planner_.held_bytes();
+        return stats;
+    }
+
+    void release(std::size_t slot) noexcept override {
+        {
+            const std::lock_guard lock(mutex_);
+            slots_[slot].state = SlotState::free;
+        }
+        work_.notify_one();
+    }
 
 private:
     struct Claim {
@@ -286,20 +332,143 @@ private:
 
     // These functions require the lock.
     bool has_work() const { return open_ != nullptr || (!failed_ && find_slot(SlotState::free) != nullptr); }
-    Slot* find_slot(SlotState state) const;
-    void open_batch(std::vector<PlannedSample>& next);
-    Claim claim(std::vector<PlannedSample>& next);
+
+    Slot* find_slot(SlotState state) const {
+        const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
+        return found == slots_.end() ? nullptr : &*found;
+    }
+
+    /// Stores the plan of the batch after the opened one in `next`.
+    void open_batch(std::vector<PlannedSample>& next) {
+        Slot& slot = *find_slot(SlotState::free);
+        slot.plan.swap(ahead_);
+        slot.state = SlotState::filling;
+        slot.batch = opened_++;
+        slot.claimed = 0;
+        slot.finished = 0;
+        slot.left_out = 0;
+        open_ = &slot;
+        planner_.plan(opened_, ahead_);
+        next = ahead_;
+        work_.notify_all();
+    }
+
+    Claim claim(std::vector<PlannedSample>& next) {
+        if (open_ == nullptr) open_batch(next);
+        Slot& slot = *open_;
+        const std::int64_t first = slot.claimed;
+        slot.claimed = std::min(first + group_, settings_.micro_batch);
+        if (slot.claimed == settings_.micro_batch) open_ = nullptr;
+        return {&slot, first, slot.claimed};
+    }
+
     /// Returns true if these were the last samples of their batch.
-    bool finish(const Claim& claim, const Outcome& outcome);
-    void deliver(Slot& slot);
+    bool finish(const Claim& claim, const Outcome& outcome) {
+        Slot& slot = *claim.slot;
+        if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
+            slot.error = outcome.error;
+            slot.error_sample = outcome.error_sample;
+            failed_ = true;
+        }
+        slot.left_out += outcome.left_out;
+        slot.finished += claim.end - claim.first;
+        stats_.filled += claim.end - claim.first;
+        return slot.finished == settings_.micro_batch;
+    }
+
+    void deliver(Slot& slot) {
+        slot.state = SlotState::ready;
+        slot.created = Clock::now();
+        ready_.notify_one();
+    }
 
     // These functions are called without the lock.
-    void work(Timeline::Track* track);
-    void fill_batches(Timeline::Track* track);
+
+    /// An exception other than a sample's error, thrown while a worker plans or transforms, ends the stream, not the
+    /// process.
+    void work(Timeline::Track* track) {
+        try {
+            fill_batches(track);
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+            failed_ = true;
+            ready_.notify_all();
+        }
+    }
+
+    /// `track`: of this worker; null: nothing is recorded.
+    void fill_batches(Timeline::Track* track) {
+        Workspace workspace;
+        std::vector<std::span<std::byte>> view(sample_bytes_.size());  // fields of the sample being read
+        std::vector<PlannedSample> next;                               // records to announce
+        std::uint64_t held_bytes = 0;
+        std::unique_lock lock(mutex_);
+        while (true) {
+            work_.wait(lock, [&] { return stopping_ || has_work(); });
+            if (stopping_) return;
+            const Claim mine = claim(next);
+            lock.unlock();
+            const Clock::time_point start = Clock::now();
+            announce(next);
+            workspace.seconds = {};
+            workspace.stored_pixels = 0;
+            const Outcome outcome = fill(mine, view, workspace);
+            const Clock::time_point end = Clock::now();
+            if (records(track)) track->add(kFillLabel, start, end, mine.slot->batch);
+            lock.lock();
+            stats_.work_seconds += std::chrono::duration<double>(end - start).count();
+            stats_.stages += workspace.seconds;
+            stats_.stored_pixels += workspace.stored_pixels;
+            stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
+            if (!finish(mine, outcome)) continue;
+            if (settings_.transform && !mine.slot->error) {
+                lock.unlock();
+                const Clock::time_point transform_start = Clock::now();
+                transform(*mine.slot);
+                const Clock::time_point transform_end = Clock::now();
+                if (records(track)) track->add(kTransformLabel, transform_start, transform_end, mine.slot->batch);
+                lock.lock();
+                stats_.work_seconds += std::chrono::duration<double>(transform_end - transform_start).count();
+            }
+            deliver(*mine.slot);
+        }
+    }
+
     bool records(const Timeline::Track* track) const { return track != nullptr && settings_.timeline->is_on(); }
-    void announce(std::vector<PlannedSample>& next) const;
-    Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
-    void transform(Slot& slot) const;
+
+    /// Announces the records of the batch after the one being filled, so that the disk works while processors decode.
+    void announce(std::vector<PlannedSample>& next) const {
+        for (const PlannedSample& sample : next) {
+            if (sample.record != kPaddingSample) dataset_->will_need(sample.record);
+        }
+        next.clear();
+    }
+
+    Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const {
+        Outcome outcome;
+        for (std::int64_t i = claim.first; i < claim.end; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            for (std::size_t field = 0; field < view.size(); ++field)
+                view[field] = claim.slot->filled[field].subspan(at * sample_bytes_[field], sample_bytes_[field]);
+            const PlannedSample& sample = claim.slot->plan[at];
+            try {
+                const SampleState state = dataset_->read(sample.record, sample.position, view, workspace);
+                if (state == SampleState::undecodable) ++outcome.left_out;
+            } catch (...) {
+                outcome.error = std::current_exception();
+                outcome.error_sample = i;
+                return outcome;
+            }
+        }
+        return outcome;
+    }
+
+    /// Called by the worker that finished the batch. No other thread uses the slot until it is delivered.
+    void transform(Slot& slot) const {
+        const std::int64_t number = planner_.places().first_sample(slot.batch) / settings_.micro_batch;
+        settings_.transform->make(number, filled_, slot.source, slot.made);
+    }
 
     std::shared_ptr<const Dataset> dataset_;
     LoaderSettings settings_;
@@ -323,188 +492,6 @@ private:
     StreamStats stats_;
     std::vector<std::thread> threads_;
 };
-
-Slot* Ring::find_slot(SlotState state) const {
-    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.state == state; });
-    return found == slots_.end() ? nullptr : &*found;
-}
-
-/// Stores the plan of the batch after the opened one in `next`.
-void Ring::open_batch(std::vector<PlannedSample>& next) {
-    Slot& slot = *find_slot(SlotState::free);
-    slot.plan.swap(ahead_);
-    slot.state = SlotState::filling;
-    slot.batch = opened_++;
-    slot.claimed = 0;
-    slot.finished = 0;
-    slot.left_out = 0;
-    open_ = &slot;
-    planner_.plan(opened_, ahead_);
-    next = ahead_;
-    work_.notify_all();
-}
-
-Ring::Claim Ring::claim(std::vector<PlannedSample>& next) {
-    if (open_ == nullptr) open_batch(next);
-    Slot& slot = *open_;
-    const std::int64_t first = slot.claimed;
-    slot.claimed = std::min(first + group_, settings_.micro_batch);
-    if (slot.claimed == settings_.micro_batch) open_ = nullptr;
-    return {&slot, first, slot.claimed};
-}
-
-bool Ring::finish(const Claim& claim, const Outcome& outcome) {
-    Slot& slot = *claim.slot;
-    if (outcome.error && (!slot.error || outcome.error_sample < slot.error_sample)) {
-        slot.error = outcome.error;
-        slot.error_sample = outcome.error_sample;
-        failed_ = true;
-    }
-    slot.left_out += outcome.left_out;
-    slot.finished += claim.end - claim.first;
-    stats_.filled += claim.end - claim.first;
-    return slot.finished == settings_.micro_batch;
-}
-
-void Ring::deliver(Slot& slot) {
-    slot.state = SlotState::ready;
-    slot.created = Clock::now();
-    ready_.notify_one();
-}
-
-/// An exception other than a sample's error, thrown while a worker plans or transforms, ends the stream, not the
-/// process.
-void Ring::work(Timeline::Track* track) {
-    try {
-        fill_batches(track);
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-        failed_ = true;
-        ready_.notify_all();
-    }
-}
-
-/// `track`: of this worker; null: nothing is recorded.
-void Ring::fill_batches(Timeline::Track* track) {
-    Workspace workspace;
-    std::vector<std::span<std::byte>> view(sample_bytes_.size());  // fields of the sample being read
-    std::vector<PlannedSample> next;                               // records to announce
-    std::uint64_t held_bytes = 0;
-    std::unique_lock lock(mutex_);
-    while (true) {
-        work_.wait(lock, [&] { return stopping_ || has_work(); });
-        if (stopping_) return;
-        const Claim mine = claim(next);
-        lock.unlock();
-        const Clock::time_point start = Clock::now();
-        announce(next);
-        workspace.seconds = {};
-        workspace.stored_pixels = 0;
-        const Outcome outcome = fill(mine, view, workspace);
-        const Clock::time_point end = Clock::now();
-        if (records(track)) track->add(kFillLabel, start, end, mine.slot->batch);
-        lock.lock();
-        stats_.work_seconds += std::chrono::duration<double>(end - start).count();
-        stats_.stages += workspace.seconds;
-        stats_.stored_pixels += workspace.stored_pixels;
-        stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
-        if (!finish(mine, outcome)) continue;
-        if (settings_.transform && !mine.slot->error) {
-            lock.unlock();
-            const Clock::time_point transform_start = Clock::now();
-            transform(*mine.slot);
-            const Clock::time_point transform_end = Clock::now();
-            if (records(track)) track->add(kTransformLabel, transform_start, transform_end, mine.slot->batch);
-            lock.lock();
-            stats_.work_seconds += std::chrono::duration<double>(transform_end - transform_start).count();
-        }
-        deliver(*mine.slot);
-    }
-}
-
-/// Called by the worker that finished the batch. No other thread uses the slot until it is delivered.
-void Ring::transform(Slot& slot) const {
-    const std::int64_t number = planner_.places().first_sample(slot.batch) / settings_.micro_batch;
-    settings_.transform->make(number, filled_, slot.source, slot.made);
-}
-
-/// Announces the records of the batch after the one being filled, so that the disk works while processors decode.
-void Ring::announce(std::vector<PlannedSample>& next) const {
-    for (const PlannedSample& sample : next) {
-        if (sample.record != kPaddingSample) dataset_->will_need(sample.record);
-    }
-    next.clear();
-}
-
-Ring::Outcome Ring::fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const {
-    Outcome outcome;
-    for (std::int64_t i = claim.first; i < claim.end; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        for (std::size_t field = 0; field < view.size(); ++field)
-            view[field] = claim.slot->filled[field].subspan(at * sample_bytes_[field], sample_bytes_[field]);
-        const PlannedSample& sample = claim.slot->plan[at];
-        try {
-            const SampleState state = dataset_->read(sample.record, sample.position, view, workspace);
-            if (state == SampleState::undecodable) ++outcome.left_out;
-        } catch (...) {
-            outcome.error = std::current_exception();
-            outcome.error_sample = i;
-            return outcome;
-        }
-    }
-    return outcome;
-}
-
-Batch Ring::next() {
-    const Clock::time_point start = Clock::now();
-    std::unique_lock lock(mutex_);
-    const auto find_next = [&]() -> Slot* {
-        const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-            return slot.state == SlotState::ready && slot.batch == delivered_;
-        });
-        return found == slots_.end() ? nullptr : &*found;
-    };
-    CNNTRAIN_CHECK(
-        std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state != SlotState::leased; }),
-        "every batch of the ring is still held");
-    Slot* slot = nullptr;
-    const auto is_over = [&] { return (slot = find_next()) != nullptr || failure_; };
-    while (!ready_.wait_for(lock, kStopPollInterval, is_over)) {
-        if (settings_.stop_requested && settings_.stop_requested()) throw Interrupted();
-    }
-    stats_.wait_seconds += seconds_since(start);
-    if (slot == nullptr) std::rethrow_exception(failure_);
-    if (slot->error) std::rethrow_exception(slot->error);
-    slot->state = SlotState::leased;
-    ++delivered_;
-    std::int64_t valid = -slot->left_out;
-    for (const PlannedSample& sample : slot->plan)
-        valid += sample.record == kPaddingSample ? 0 : dataset_->samples_in(sample.record);
-    stats_.images += valid;
-    stats_.left_out += slot->left_out;
-    lock.unlock();
-    const auto number = static_cast<std::size_t>(slot - slots_.data());
-    const std::int64_t first_sample = planner_.places().first_sample(slot->batch);
-    return {slot->fields, valid, first_sample, Lease(shared_from_this(), number), slot->created};
-}
-
-void Ring::release(std::size_t slot) noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        slots_[slot].state = SlotState::free;
-    }
-    work_.notify_one();
-}
-
-StreamStats Ring::stats() const {
-    const std::lock_guard lock(mutex_);
-    StreamStats stats = stats_;
-    const DatasetState state = dataset_->state();
-    stats.damaged = state.damaged;
-    stats.dataset_bytes = state.memory_bytes + planner_.held_bytes();
-    return stats;
-}
 
 }  // namespace
 
