@@ -5,12 +5,12 @@
 set -e
 packages="cmake ninja-build g++ pkg-config libcli11-dev libyaml-cpp-dev libre2-dev libdnnl-dev libtbb-dev
   libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev libtiff-dev libheif-dev libpugixml-dev libutf8proc-dev
-  zlib1g-dev libsnappy-dev libprotobuf-dev protobuf-compiler libspdlog-dev libhwy-dev libopenmpi-dev openmpi-bin
+  zlib1g-dev libsnappy-dev libspdlog-dev libhwy-dev libopenmpi-dev openmpi-bin
   nlohmann-json3-dev libcurl4-openssl-dev libssl-dev ca-certificates"
 for word in "$@"; do
     case "$word" in
-        tests) packages="$packages libgtest-dev libgmock-dev clang-format clang-tidy python3-cram mandoc zsh fish
-              dpkg-dev file" ;;
+        tests) packages="$packages libgtest-dev libgmock-dev libprotobuf-dev protobuf-compiler clang-format
+              clang-tidy python3-cram mandoc zsh fish dpkg-dev file" ;;
         package) packages="$packages dpkg-dev file" ;;
         *) echo "usage: tools/install_packages.sh [tests] [package]" >&2 && exit 2 ;;
     esac

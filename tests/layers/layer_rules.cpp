@@ -135,9 +135,7 @@ std::string why_not_angle(const std::string& path, const std::string& header) {
 std::string why_not_quoted(const std::string& path, const Room& from, const std::string& header) {
     const bool is_public = header.starts_with(kPublic);
     if (!is_public && path.starts_with("include/")) return "a public header includes the private \"" + header + "\"";
-    if (header.ends_with(".pb.h")) {
-        return from.name == "weights" ? "" : "\"" + header + "\" is generated for the room weights only";
-    }
+    if (header.ends_with(".pb.h")) return "\"" + header + "\" is generated for tests only";
     const Room* to = room_of(is_public ? std::string_view(header).substr(kPublic.size()) : header);
     if (to == nullptr) return "\"" + header + "\" is in no room; write \"cnntrain/<room>/...\" or \"<room>/...\"";
     if (to == &from) return "";

@@ -39,7 +39,6 @@ pkg_check_modules(HEIF IMPORTED_TARGET libheif>=1.15)
 cnntrain_image_format(HEIF "libheif from 1.15 on" PkgConfig::HEIF libheif-dev)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
-find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: weights
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
 pkg_check_modules(CURL IMPORTED_TARGET libcurl>=7.85)      # libcurl4-openssl-dev: optional, for `cnntrain weights`
@@ -55,6 +54,7 @@ if(NOT MPI_CXX_FOUND)
   message(STATUS "No MPI found: this build runs as one process only. libopenmpi-dev and openmpi-bin bring it.")
 endif()
 if(CNNTRAIN_TESTS)
+  find_package(Protobuf REQUIRED)          # libprotobuf-dev, protobuf-compiler
   find_package(GTest)                      # libgtest-dev, libgmock-dev
   if(NOT GTest_FOUND)
     message(STATUS "No GoogleTest found: tests are left out. tools/install_packages.sh tests brings it.")

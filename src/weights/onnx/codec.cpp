@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/wire.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/weights/exports.h"
-#include "onnx.pb.h"
 #include "weights/onnx/lowering.h"
 
 namespace cnntrain::weights {
@@ -18,7 +19,7 @@ namespace {
 
 struct OnnxElementType {
     DType dtype;
-    std::int32_t number;  // TensorProto.DataType
+    std::int64_t number;  // TensorProto.DataType
 };
 
 constexpr std::array<OnnxElementType, 8> kOnnxElementTypes = {{{DType::f32, 1},
@@ -31,73 +32,60 @@ constexpr std::array<OnnxElementType, 8> kOnnxElementTypes = {{{DType::f32, 1},
                                                                {DType::bf16, 16}}};
 
 // AttributeProto.AttributeType
-constexpr int kFloat = 1;
-constexpr int kInt = 2;
-constexpr int kString = 3;
-constexpr int kInts = 7;
+constexpr std::int64_t kFloat = 1;
+constexpr std::int64_t kInt = 2;
+constexpr std::int64_t kString = 3;
+constexpr std::int64_t kInts = 7;
 
-std::int32_t number_of(DType type) {
+std::int64_t number_of(DType type) {
     return std::ranges::find(kOnnxElementTypes, type, &OnnxElementType::dtype)->number;
 }
 
-template <typename... Functions> struct Overloaded : Functions... { using Functions::operator()...; };
-template <typename... Functions> Overloaded(Functions...) -> Overloaded<Functions...>;
+// The messages of onnx.proto (https://onnx.ai/onnx/repo-docs/IR.html), each with its fields in ascending order.
 
-void write(proto::Attribute& to, const std::string& name, const OnnxAttribute& attribute) {
-    to.set_name(name);
-    std::visit(Overloaded{[&](std::int64_t value) {
-                              to.set_type(kInt);
-                              to.set_i(value);
-                          },
-                          [&](float value) {
-                              to.set_type(kFloat);
-                              to.set_f(value);
-                          },
-                          [&](const std::string& value) {
-                              to.set_type(kString);
-                              to.set_s(value);
-                          },
-                          [&](const std::vector<std::int64_t>& values) {
-                              to.set_type(kInts);
-                              for (const std::int64_t value : values)
-                                  to.add_ints(value);
-                          }},
-               attribute);
-}
-
-void write(proto::Node& to, const OnnxNode& node) {
-    to.set_op_type(node.op);
-    to.set_name(node.name);
-    for (const std::string& input : node.inputs)
-        to.add_input(input);
-    for (const std::string& output : node.outputs)
-        to.add_output(output);
-    for (const auto& [name, attribute] : node.attributes)
-        write(*to.add_attribute(), name, attribute);
-}
-
-void write(proto::Tensor& to, const OnnxTensor& tensor) {
-    to.set_name(tensor.name);
-    to.set_data_type(number_of(tensor.tensor.dtype()));
-    for (const std::int64_t size : tensor.tensor.shape())
-        to.add_dims(size);
-    const auto bytes = tensor.tensor.bytes();
-    to.set_raw_data(bytes.data(), bytes.size());
-}
-
-void write(proto::ValueInfo& to, const OnnxPort& port) {
-    to.set_name(port.name);
-    proto::TensorType& type = *to.mutable_type()->mutable_tensor_type();
-    type.set_elem_type(number_of(port.dtype));
-    type.mutable_shape();
-    for (const OnnxDimension& dimension : port.shape) {
-        proto::Dimension& dim = *type.mutable_shape()->add_dim();
-        if (dimension.name.empty()) {
-            dim.set_dim_value(dimension.size);
-        } else {
-            dim.set_dim_param(dimension.name);
-        }
+WireMessage attribute_message(const std::string& name, const OnnxAttribute& attribute) {
+    WireMessage to;
+    to.add(1, name);
+    if (const auto* value = std::get_if<float>(&attribute)) to.add(2, *value).add(20, kFloat);
+    if (const auto* value = std::get_if<std::int64_t>(&attribute)) to.add(3, *value).add(20, kInt);
+    if (const auto* value = std::get_if<std::string>(&attribute)) to.add(4, *value).add(20, kString);
+    if (const auto* values = std::get_if<std::vector<std::int64_t>>(&attribute)) {
+        for (const std::int64_t value : *values)
+            to.add(8, value);
+        to.add(20, kInts);
     }
+    return to;
+}
+
+WireMessage node_message(const OnnxNode& node) {
+    WireMessage to;
+    for (const std::string& input : node.inputs)
+        to.add(1, input);
+    for (const std::string& output : node.outputs)
+        to.add(2, output);
+    to.add(3, node.name).add(4, node.op);
+    for (const auto& [name, attribute] : node.attributes)
+        to.add(5, attribute_message(name, attribute));
+    return to;
+}
+
+WireMessage tensor_message(const OnnxTensor& tensor) {
+    WireMessage to;
+    for (const std::int64_t size : tensor.tensor.shape())
+        to.add(1, size);
+    const auto bytes = tensor.tensor.bytes();
+    to.add(2, number_of(tensor.tensor.dtype())).add(8, tensor.name);
+    return to.add(9, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+WireMessage port_message(const OnnxPort& port) {
+    WireMessage shape;
+    for (const OnnxDimension& dimension : port.shape) {
+        WireMessage to;
+        shape.add(1, dimension.name.empty() ? to.add(1, dimension.size) : to.add(2, dimension.name));
+    }
+    const WireMessage type = WireMessage().add(1, number_of(port.dtype)).add(2, shape);
+    return WireMessage().add(1, port.name).add(2, WireMessage().add(1, type));
 }
 
 std::uint64_t tensor_bytes(const OnnxModel& model) {
@@ -113,29 +101,22 @@ std::string encode(const OnnxModel& model) {
     constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 24);
     if (tensor_bytes(model) > kMostBytes)
         throw Error(ErrorKind::unsupported, "the weights take more than the 2 GiB that one ONNX file can hold");
-    proto::Model file;
-    file.set_ir_version(model.ir_version);
-    file.set_producer_name("cnntrain");
-    file.set_producer_version(model.producer_version);
-    proto::OperatorSet& operators = *file.add_opset_import();
-    operators.set_domain("");
-    operators.set_version(model.opset);
-    for (const auto& [key, value] : model.metadata) {
-        proto::Property& property = *file.add_metadata_props();
-        property.set_key(key);
-        property.set_value(value);
-    }
-    proto::Graph& graph = *file.mutable_graph();
-    graph.set_name(model.name);
+    WireMessage graph;
     for (const OnnxNode& node : model.nodes)
-        write(*graph.add_node(), node);
+        graph.add(1, node_message(node));
+    graph.add(2, model.name);
     for (const OnnxTensor& tensor : model.tensors)
-        write(*graph.add_initializer(), tensor);
+        graph.add(5, tensor_message(tensor));
     for (const OnnxPort& port : model.inputs)
-        write(*graph.add_input(), port);
+        graph.add(11, port_message(port));
     for (const OnnxPort& port : model.outputs)
-        write(*graph.add_output(), port);
-    return file.SerializeAsString();
+        graph.add(12, port_message(port));
+    WireMessage file;
+    file.add(1, model.ir_version).add(2, "cnntrain").add(3, model.producer_version).add(7, graph);
+    file.add(8, WireMessage().add(1, "").add(2, model.opset));
+    for (const auto& [key, value] : model.metadata)
+        file.add(14, WireMessage().add(1, key).add(2, value));
+    return file.bytes();
 }
 
 namespace {
