@@ -1,6 +1,5 @@
-// Reads the protocol-buffer wire format in place, without copying or allocating, and writes it. Used for tf.Examples
-// and other messages of a few fields; ONNX has generated message classes. Format:
-// https://protobuf.dev/programming-guides/encoding
+// Reads the protocol-buffer wire format in place, without copying or allocating, and writes it: tf.Examples, ONNX files
+// and other messages. Format: https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <bit>

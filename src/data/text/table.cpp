@@ -102,10 +102,8 @@ std::string place_in(const std::string& path, std::int64_t line) {
 std::string quoted_cells(const std::vector<std::string>& cells) {
     constexpr std::size_t kMostCells = 10;
     std::vector<std::string> words;
-    for (std::size_t i = 0; i < std::min(cells.size(), kMostCells); ++i)
-        words.push_back(quoted_cell(cells[i]));
-    if (cells.size() > kMostCells) words.push_back(std::to_string(cells.size() - kMostCells) + " more");
-    return listed(words);
+    std::ranges::transform(cells, std::back_inserter(words), quoted_cell);
+    return listed(words, kMostCells);
 }
 
 TableReader::TableReader(std::string& text, TableFormat format, std::string path, char joint)
