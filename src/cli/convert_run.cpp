@@ -103,10 +103,7 @@ std::string compared_text(const std::string& samples, double difference) {
 
 /// One name a line.
 std::vector<std::string> names_in(const std::string& path) {
-    const std::string text = read_text(posix_files(), path);
-    std::vector<std::string> names;
-    for (const std::string_view line : lines_of(text))
-        names.emplace_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+    std::vector<std::string> names = whole_lines(read_text(posix_files(), path));
     while (!names.empty() && names.back().empty())
         names.pop_back();
     if (names.empty()) throw Error(ErrorKind::data, path + ": expected a class name on each line, got none");

@@ -221,7 +221,7 @@ private:
                                        "fine_label_names.txt", "cifar-100-binary/fine_label_names.txt"}) {
             const std::string path = data + "/" + file;
             if (data.empty() || !exists(files_, path)) continue;
-            run.predictions->classes = report::read_words(read_text(files_, path));
+            run.predictions->classes = whole_lines(read_text(files_, path));
             std::erase(run.predictions->classes, "");
             return;
         }
@@ -252,7 +252,7 @@ private:
             if (!asked && (place.empty() || files_.kind(place) != FileKind::file)) continue;
             try {
                 if (run.checkpoint) run::is_vocabulary_of(files_, run.checkpoint->path, place);
-                run.vocabulary = report::read_words(data::vocabulary_lines(files_, place));
+                run.vocabulary = whole_lines(data::vocabulary_lines(files_, place));
                 return;
             } catch (const Error& error) {
                 if (asked) throw;

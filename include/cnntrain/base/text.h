@@ -108,6 +108,14 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
+/// The lines of a text of any system: they may end with "\r\n".
+inline std::vector<std::string> whole_lines(std::string_view text) {
+    std::vector<std::string> lines;
+    for (const std::string_view line : lines_of(text))
+        lines.emplace_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+    return lines;
+}
+
 /// The text without the blanks at both ends.
 inline std::string_view trimmed(std::string_view text, std::string_view blanks = " ") {
     text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));

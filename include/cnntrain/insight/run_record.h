@@ -173,7 +173,4 @@ std::vector<WeightGroup> read_weights(const FileSystem& files, const std::string
 /// The predictions in a text; empty if it is no such text. Error(data) never: a damaged file is computed again.
 std::optional<Predictions> read_predictions(std::string_view text);
 
-/// The words of a vocabulary file, one in a line.
-std::vector<std::string> read_words(std::string_view text);
-
 }  // namespace cnntrain::report

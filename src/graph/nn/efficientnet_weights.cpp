@@ -1,7 +1,6 @@
 // Formats of other programs' weights of EfficientNet.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <span>
 #include <string>
@@ -141,9 +140,7 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
 /// "b0", "lite0", "s": the end of the names of architectures.
 std::string ending(const NetworkSettings& network) {
     const bool second = network.size.starts_with("V2-");
-    std::string name = second ? network.size.substr(3) : network.size;
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return name;
+    return in_lower_case(second ? network.size.substr(3) : network.size);
 }
 
 std::vector<std::string> torchvision_first(const NetworkSettings& network) {

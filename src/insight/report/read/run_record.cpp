@@ -127,13 +127,6 @@ std::optional<Predictions> read_predictions(std::string_view text) {
     }
 }
 
-std::vector<std::string> read_words(std::string_view text) {
-    std::vector<std::string> words;
-    for (const std::string_view line : lines_of(text))
-        words.emplace_back(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
-    return words;
-}
-
 // Weights of a checkpoint, in groups of adjacent layers.
 
 namespace {
