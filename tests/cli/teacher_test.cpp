@@ -25,7 +25,7 @@ using Tensors = std::map<std::string, HostTensor>;
 class Teacher : public test::SuiteFolder<Teacher> {
 public:
     static void prepare() {
-        ASSERT_EQ(run("dataset cifar --output-dir " + at("data")).exit_code, 0);
+        ASSERT_EQ(run("dataset cifar --train 1000 --test 200 --output-dir " + at("data")).exit_code, 0);
         const Outcome outcome = train("--epochs 1 --logs-path " + at("teacher"));
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
     }
