@@ -88,8 +88,7 @@ def own_articles(args, seed):
         "--seq-length", LENGTH, "--precision", 32, "--packed", "--seed", seed, "--logs-path",
         args.work / f"articles-{seed}", "--overwrite", "--threads", args.threads])
     chosen = dict(re.findall(r"--(base-learning-rate|micro-batch-size|epochs) ([\d.e-]+)", text))
-    texts, rows = map(int, re.search(r"(\d+) training \(in (\d+) rows\)", text).groups())
-    chosen["texts an update"] = round(texts / rows * int(chosen.pop("micro-batch-size")))
+    chosen["updates"] = re.findall(r"ckpt-(\d+)", text)[-1]
     return float(re.findall(r"Validation accuracy: +([\d.]+)", text)[-1]), time.perf_counter() - start, chosen
 
 
@@ -108,9 +107,9 @@ def torch_articles(args, train, test, seed, chosen):
     tokeniser = transformers.PreTrainedTokenizerFast(tokenizer_file=str(args.folder / "tokenizer.json"),
                                                      pad_token="[PAD]")
     model = transformers.BertForSequenceClassification.from_pretrained(args.folder, num_labels=10).train()
-    rate, epochs, batch = float(chosen["base-learning-rate"]), int(chosen["epochs"]), chosen["texts an update"]
+    rate, epochs, steps = float(chosen["base-learning-rate"]), int(chosen["epochs"]), int(chosen["updates"])
+    batch, step = round(epochs * len(train) / steps), 0
     optimiser = torch.optim.AdamW(decayed_apart(model, 0.01), lr=rate, eps=1e-6)
-    steps, step = epochs * len(train) // batch, 0
     schedule = transformers.get_linear_schedule_with_warmup(optimiser, steps // 10, steps)
     while step < steps:
         order = torch.randperm(len(train)).tolist()
