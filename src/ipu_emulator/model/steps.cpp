@@ -263,7 +263,7 @@ struct WhileStep : Step {
 };
 
 struct BranchStep : Step {
-    BranchStep(Machine& machine, const ProgramNode& node) : decision(machine, node.tensors[0], "Switch") {
+    BranchStep(Machine& machine, const ProgramNode& node) : decision(machine, node.tensors[0], "If") {
         for (std::size_t part = 0; part < 2; ++part) {
             parts[part] = &machine.compile(node.parts[part]);
             taking[part].reserve(machine.replica_count());
