@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "cnntrain/weights/checkpoint.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
+#include "support/event_files.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/thread_communicators.h"
@@ -197,19 +197,8 @@ TEST(Pretrain, LossScalingsChangeNoBit) {
     }
 }
 
-/// The numbers with a tag in event files: a summary's value is {1: tag, 2: float}.
 std::vector<float> curve(const FileSystem& files, const std::string& tag) {
-    std::vector<float> values;
-    for (const std::string& name : files.list("run/event")) {
-        const std::string bytes = read_text(files, "run/event/" + name);
-        const std::string field = static_cast<char>(tag.size()) + tag + '\x15';
-        for (std::size_t at = bytes.find(field); at != std::string::npos; at = bytes.find(field, at + 1)) {
-            float value = 0;
-            std::memcpy(&value, bytes.data() + at + field.size(), sizeof value);
-            values.push_back(value);
-        }
-    }
-    return values;
+    return test::curve(files, "run/event", tag);
 }
 
 TEST(Pretrain, TheLossScalingOfEachStepIsTold) {
