@@ -407,6 +407,12 @@ run_squad.py is accepted with its options and configurations:
   cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict \
       --do-evaluation --train-file train-v1.1.json --predict-file dev-v1.1.json \
       --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
+
+run_squad_runtime.py measures requests; with --do-predict and a --predict-file it then writes the
+same files:
+
+  cnntrain run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --do-predict \
+      --predict-file dev-v1.1.json --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
 )";
 
 inline constexpr std::string_view kProfile = R"(

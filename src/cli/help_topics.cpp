@@ -583,10 +583,14 @@ Results or behaviour differ from the original programs in these points:
                    features of its cache anew when a file or a setting differs. Its learning rate
                    follows the updates. Answers to questions whose context has no tokens are empty.
                    Padding takes no place among the n best first and last tokens of a feature.
+                   Its log lists the variables that a checkpoint lacks, and marks no others with a *.
+                   run_squad_runtime.py sends --num-iter requests (1000) in each thread also from a
+                   file, shows no counts of steps, and obeys --version-2-with-negative.
   GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
                    once, predicts with the weights that were evaluated, and computes the results in
                    eval_results.txt over the whole set, with Matthews correlation, F1 and a table of
-                   labels and predictions. Its log lines of scores have no correlations.
+                   labels and predictions. Its log lines of scores have no correlations, and it
+                   does not print the numbers of examples and steps at the start.
   Unicode          dataset bert splits and strips characters by the Unicode version of the library
                    utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                    the original's Python did not know yet may become other tokens.

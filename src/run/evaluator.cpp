@@ -96,14 +96,17 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
         labels.emplace(tap, classifier_ != nullptr ? classifier_->label_field() : scored);
     data::BatchSource& source = labels ? static_cast<data::BatchSource&>(*labels) : tap;
     Seen seen;
+    calls_.clear();
     for (std::int64_t done = 0; done < batches && !seen.stopped;) {
         backend::StepResult result;
+        const Stopwatch call;
         try {
             result = executable_->evaluate(source, 1);
         } catch (const Interrupted&) {
             seen.stopped = true;
             return seen;
         }
+        calls_.push_back({call.seconds(), result.samples});
         if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
         const std::string logits = scorer_ != nullptr && result.samples > 0 ? kLogits : "";
         if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, logits, done == 0);
@@ -276,6 +279,12 @@ RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm
     return all;
 }
 
+void report_calls(const Task& task, std::span<const Call> calls, const Host& host, metrics::Observers& observers) {
+    if (!is_first(host)) return;
+    const std::string line = task.calls_line(calls, host.communicator->size());
+    if (!line.empty()) observers.line(line);
+}
+
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,
                         metrics::Observers& observers) {
     for (const auto& [name, text] : scored.files) {
@@ -367,6 +376,7 @@ private:
             if (evaluator_.not_finite() && settings_.run.stop_on_nan)
                 fail_not_finite("validation of " + point.name, *evaluator_.not_finite());
             observers_.on(metrics::Row{reported(task_, *row)});
+            report_calls(task_, evaluator_.calls(), host_, observers_);
             if (!logs_.empty()) write_result_files(evaluator_.scored(), logs_, *host_.files, observers_);
         }
         return true;

@@ -68,6 +68,8 @@ public:
     const ClassCounts& class_counts() const { return class_counts_; }
     /// Results of the last run; empty unless the task is a Scorer.
     const Scored& scored() const { return scored_; }
+    /// Calls of the last run in this process.
+    const std::vector<Call>& calls() const { return calls_; }
     /// Place where the last run met a number that is not finite, on any rank; empty if all were finite, as far as it
     /// has looked.
     const std::optional<std::string>& not_finite() const { return not_finite_; }
@@ -106,6 +108,7 @@ private:
     bool latency_;  // whether latency is measured
     ClassCounts class_counts_;
     Scored scored_;
+    std::vector<Call> calls_;
     std::optional<std::string> not_finite_;
 };
 
@@ -126,6 +129,9 @@ std::optional<std::string> not_finite_in(backend::Executable& executable, const 
 void append_logits(const backend::Executable& executable, std::int64_t micro_batch, RowOutputs& outputs);
 /// The outputs of all ranks by row, on all ranks. `mine`: of the micro-batches of one sweep that this rank has taken.
 RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks);
+
+/// Prints Task::calls_line() in the first process.
+void report_calls(const Task& task, std::span<const Call> calls, const Host& host, metrics::Observers& observers);
 
 /// Writes Scored::files, in place of earlier ones.
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

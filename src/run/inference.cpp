@@ -319,8 +319,11 @@ int answer(const Scorer& scorer, const Work& work) {
     if (!scorer.labels_read().empty()) tap.emplace(*stream, scorer.labels_read());
     data::BatchSource& source = tap ? static_cast<data::BatchSource&>(*tap) : *stream;
     std::int64_t seen = 0;
+    std::vector<Call> calls;
     for (std::int64_t done = 0; done < stream->batches_per_sweep();) {
+        const Stopwatch call;
         const backend::StepResult result = executable->evaluate(source, 1);
+        calls.push_back({call.seconds(), result.samples});
         if (const auto where = not_finite_in(*executable, result, result.samples > 0 ? kLogits : "", done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
@@ -346,6 +349,7 @@ int answer(const Scorer& scorer, const Work& work) {
     observers.line("Inference [" + name + "]: " + counted(stream->samples(), unit.one) + ", throughput: " +
                    options::to_string(options::Value{static_cast<double>(stream->samples()) / seconds}) +
                    " samples/sec");
+    report_calls(task, calls, host, observers);
     for (const std::string& line : scored.lines)
         observers.on(metrics::Result{line});
     if (!table.file.path.empty()) {

@@ -57,6 +57,7 @@ Trainer::End Trainer::run() {
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     const double seconds = loop_watch_.seconds();
     observers_.on(metrics::Duration{metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds)});
+    if (const std::string line = task_.end_line(seconds); !line.empty()) observers_.detail(line);
     log_exchange();
     log_rank_times();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {

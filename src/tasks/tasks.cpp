@@ -264,7 +264,8 @@ int run_restored(const options::ParseResult& restore_line, const run::Host& host
 
 int run(const options::ParseResult& arguments, const run::Host& host) {
     const run::TaskRow& row = row_of(arguments);
-    if (arguments.command == Command::train && row.run != nullptr) return row.run(row, arguments, host);
+    const bool has_phases = arguments.command == Command::train || arguments.command == Command::inference;
+    if (has_phases && row.run != nullptr) return row.run(row, arguments, host);
     if (arguments.settings.main.trains) return run::run_training(row, arguments, host);
     return arguments.command == Command::inference ? run::run_inference(row, arguments, host)
                                                    : run::run_validation(row, arguments, host);

@@ -624,6 +624,12 @@ Each topic of help, and what is not one.
     cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict \
         --do-evaluation --train-file train-v1.1.json --predict-file dev-v1.1.json \
         --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
+  
+  run_squad_runtime.py measures requests; with --do-predict and a --predict-file it then writes the
+  same files:
+  
+    cnntrain run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --do-predict \
+        --predict-file dev-v1.1.json --vocab-file vocab.txt --init-checkpoint CKPT --output-dir OUT
 
   $ cnntrain help labels
   With --labels several, a photo or a text has any number of labels, also none. They come from a table
@@ -1078,10 +1084,14 @@ Each topic of help, and what is not one.
                      features of its cache anew when a file or a setting differs. Its learning rate
                      follows the updates. Answers to questions whose context has no tokens are empty.
                      Padding takes no place among the n best first and last tokens of a feature.
+                     Its log lists the variables that a checkpoint lacks, and marks no others with a *.
+                     run_squad_runtime.py sends --num-iter requests (1000) in each thread also from a
+                     file, shows no counts of steps, and obeys --version-2-with-negative.
     GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
                      once, predicts with the weights that were evaluated, and computes the results in
                      eval_results.txt over the whole set, with Matthews correlation, F1 and a table of
-                     labels and predictions. Its log lines of scores have no correlations.
+                     labels and predictions. Its log lines of scores have no correlations, and it
+                     does not print the numbers of examples and steps at the start.
     Unicode          dataset bert splits and strips characters by the Unicode version of the library
                      utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
                      the original's Python did not know yet may become other tokens.

@@ -233,6 +233,10 @@ training differ between processors.
   >  "version_2_with_negative": true}
   > END
   $ cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out | body | answers
+  Total samples 50
+  Training will last 25 iterations and 25 steps will be executed.
+  Using learning rate schedule polynomial_decay
+  Warmup period set to 2 steps
   
   Memory of the stages:
     stage 0: weights and states 2.2 MB, kept for the backward pass 261.5 kB a micro-batch, of 3 at a time, with what is sent on 807.4 kB
@@ -249,6 +253,7 @@ training differ between processors.
   step: 25, iteration: 25, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   Saved checkpoint to checkpoint/squad/RUN/ckpt-25 in TIMEs
   Training loop completed in TIMEs.
+  training times: TIME s
   [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-25.safetensors
   Command line: cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out
   Processor: ...
@@ -281,6 +286,8 @@ training differ between processors.
   x -> ANSWER
   z y x ? ? ? ! -> ANSWER
   Inference [ckpt-25]: 50 features, throughput: RATE samples/sec
+  inference throughput: RATE exmples/sec - Latency: N N N (mean min max) sec 
+  Using SQuAD 2.0 evaluation file
   SQuAD 2.0 evaluation results: Exact Match: N, F1: N
   Saved predictions to out/predictions.csv
   Saved out/predictions.json
@@ -302,6 +309,18 @@ training differ between processors.
   predictions.json
   $ python3 -c 'import json; print(max(map(len, json.load(open("out/best_predictions.json")).values())) <= 2)'
   True
+  $ cnntrain run_squad_runtime.py --config tiny.json --predict-file questions2.json --vocab-file words.txt --init-checkpoint checkpoint/squad/*/ckpt-25.safetensors --num-iter 3 --do-predict --n-best-size 2 --output-dir again | without_digits | grep -E "^(batch size|Inference|Using|SQuAD|Saved again)"
+  batch size: 2, latency avg: TIME, latency 99p: TIME ms, latency 99p9: TIME ms, throughput: RATE samples/sec, 
+  Inference [ckpt-25]: 50 features, throughput: RATE samples/sec
+  Using SQuAD 2.0 evaluation file
+  SQuAD 2.0 evaluation results: Exact Match: N, F1: N
+  Saved again/predictions.json
+  Saved again/best_predictions.json
+  Saved again/null_odds.json
+  $ cmp out/predictions.json again/predictions.json
+  $ cnntrain run_squad_runtime.py --config tiny.json --generated-data --vocab-file words.txt --do-predict --init-checkpoint checkpoint/squad/*/ckpt-25.safetensors
+  error: --do-predict and --do-evaluation need real questions: give --predict-file FILE.json without --generated-data
+  [2]
   $ cnntrain run_squad.py --config tiny.json --train-file questions2.json --vocab-file words.txt
   [info] nothing to do: give --do-training, --do-evaluation or --do-predict
   $ cnntrain run_squad.py --config tiny.json --do-predict --predict-file questions2.json --vocab-file words.txt
@@ -339,6 +358,8 @@ GLUE's tasks, scores and several labels.
   {...}
   Compilation time: TIME.
   Validation accuracy: N % [ckpt-2] (matthews: N, f1: N, macro_f1: N, loss: N, iteration: 2, epoch: N, throughput: RATE samples/sec, time: TIME)
+  [warning] the rate of 1 calls in all includes the first, slow ones
+  inference throughput: RATE exmples/sec - Latency: N N N (mean min max) sec 
   Saved mrpc/eval_results.txt
   Command line: cnntrain run_classifier.py --config glue.json --task-name mrpc --data-dir SOURCE/tests/data/glue --do-training --do-evaluation --do-predict --vocab-file words.txt --output-dir mrpc --gradient-accumulation-count 4 --micro-batch-size 1
   Processor: ...
@@ -354,6 +375,8 @@ GLUE's tasks, scores and several labels.
   {...}
   1 a dog\x09a bird: CLASS
   Inference [ckpt-2]: 1 text, throughput: RATE samples/sec
+  [warning] the rate of 1 calls in all includes the first, slow ones
+  inference throughput: RATE exmples/sec - Latency: N N N (mean min max) sec 
   Saved predictions to mrpc/predictions.csv
   Saved mrpc/predict_results.txt
   $ sed -E 's/= .*/= N/' mrpc/eval_results.txt

@@ -264,6 +264,12 @@ public:
     virtual data::Split words_split() const = 0;
 };
 
+/// A call of the network in an evaluation or inference.
+struct Call {
+    double seconds = 0;
+    std::int64_t samples = 0;
+};
+
 inline constexpr const char* kLogits = "logits";
 inline constexpr const char* kFeatures = "features";
 inline constexpr const char* kMaps = "maps";  // [N,H,W,C], nn::mark_maps()
@@ -307,6 +313,14 @@ public:
     /// Name of a new run's folder.
     std::string run_name(std::string_view tag) const;
     FirstWeights first_weights() const;
+    // Further lines for those who parse the log of an original program; "": none.
+
+    /// At the start of a training, and when its last update is done.
+    virtual std::string begin_lines(const schedule::RunPlan& /*plan*/) const { return ""; }
+    virtual std::string end_line(double /*seconds*/) const { return ""; }
+    /// After the calls of a rank, of which there are `ranks`.
+    virtual std::string calls_line(std::span<const Call> /*calls*/, int /*ranks*/) const { return ""; }
+
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
     /// The classifier whose last layer can be solved from features, also for several labels; null: there is none.
@@ -348,8 +362,8 @@ struct TaskRow {
     /// innermost scope of a name decides; of equal scopes, that of the last function. Null: "all/<function>".
     std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
     std::optional<PipelineOptions> pipeline = {};
-    /// Runs a command line that trains, where that is more than a training: phases of the original programs. Null: it
-    /// is one.
+    /// Runs a command line of train or inference, where that may be more than one run: phases of the original
+    /// programs. Null: it is one.
     int (*run)(const TaskRow& row, const options::ParseResult& arguments, const Host& host) = nullptr;
     /// True if by default every process that poprun starts prints: benchmarks of the original programs count these
     /// lines.

@@ -378,6 +378,15 @@ void choose_tokeniser(OptionValues& values, const FileSystem& files) {
     values.set(kSplitSpecialTokens, of_earlier_run || facts.splits_special_tokens, Source::adjusted);
 }
 
+/// The original programs name the weights of an evaluation as those of a training.
+void take_weights_of_evaluation(Resolution& run) {
+    const std::optional<std::string> weights = run.settings().training.init_path;
+    const bool evaluates = run.command == Command::validation || run.command == Command::inference;
+    if (!evaluates || !weights || run.values.is_set("restore_path")) return;
+    run.values.set("restore_path", *weights, run.values.source("init_checkpoint"));
+    run.values.reset("init_checkpoint");
+}
+
 Violation text_sizes_given(const Resolution& run) {
     std::vector<std::string> missing;
     for (const char* key :
@@ -397,7 +406,8 @@ Violation vocabulary_given(const Resolution& run) {
 
 Violation phases_have_weights(const Resolution& run) {
     const FineTuningSettings& own = fine_tuning_settings(run.settings());
-    if (trains(run) || run.settings().training.init_path || !(own.does_evaluation || own.does_prediction)) return {};
+    const bool has_weights = run.settings().training.init_path || run.settings().main.restore_path;
+    if (trains(run) || has_weights || !(own.does_evaluation || own.does_prediction)) return {};
     return "--do-evaluation and --do-predict without --do-training need --init-checkpoint";
 }
 
@@ -474,6 +484,7 @@ void choose_recipe(Resolution& run, std::string_view mark, std::string_view unit
 void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view unit) {
     drop_empty_texts(run, {"init_checkpoint", "restore_path", "logs_path"});
     take_recorded_model(run, posix_files());
+    take_weights_of_evaluation(run);
     choose_tokeniser(run.values, posix_files());
     note_group_bert(run);
     if (!trains(run)) return;
@@ -488,14 +499,10 @@ void check_fine_tuning(Resolution& run, const std::string& no_data) {
         return;
     }
     if (fine_tuning_settings(run.settings()).file.empty() && !no_data.empty()) run.violations.push_back(no_data);
-    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kTVE, packs_texts}, {kT, phases_have_weights}}, run);
+    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kTVE, packs_texts}, {kT | kE, phases_have_weights}},
+                run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
-}
-
-bool trains_in_phases(const Resolution& run) {
-    const FineTuningSettings& own = fine_tuning_settings(run.settings());
-    return run.command == Command::train && (own.does_training || !own.has_phases());
 }
 
 void complete_fine_tuning(Settings& settings) {
@@ -505,60 +512,6 @@ void complete_fine_tuning(Settings& settings) {
         settings.training.pipeline_splits = splits_of(own.model.stages);
     }
     settle_bert(settings);
-}
-
-namespace {
-
-/// The words of a line that evaluates in a phase. The record of the line of the phases has the options of the network
-/// and the data; others that this program or the data have are repeated.
-std::vector<std::string> phase_words(const options::ParseResult& arguments, const std::string& weights,
-                                     const std::string& file, const std::string& output) {
-    std::vector<std::string> words = {"--restore-path", weights, "--data-dir", file, "--logs-path", output};
-    const std::string_view data_group = arguments.at("data_dir").option->group;
-    for (const options::ResolvedOption& entry : arguments.options) {
-        const Option& option = *entry.option;
-        const bool is_repeated = option.recorded == Recorded::if_numeric && !option.numerics &&
-                                 (option.group == kThisProgram || option.group == data_group);
-        const bool is_given = entry.source == Source::command_line || entry.source == Source::config;
-        const bool is_accepted = (option.commands & (kV | kE)) == (kV | kE);
-        if (is_repeated && is_given && is_accepted && key(option) != "task" && key(option) != "data_dir")
-            words.push_back(std::string(option.flag) + "=" + options::to_string(entry.value));
-    }
-    return words;
-}
-
-}  // namespace
-
-int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
-               const PhaseFiles& files) {
-    const FineTuningSettings& own = fine_tuning_settings(arguments.settings);
-    std::string weights = arguments.settings.training.init_path.value_or("");
-    if (arguments.settings.main.trains) {
-        run::Host training = host;
-        training.run_folder = &weights;
-        if (const int code = run::run_training(row, arguments, training); code != 0) return code;
-    }
-    const bool evaluates = own.does_evaluation && !files.evaluation.empty();
-    const bool predicts = own.does_prediction && !files.prediction.empty();
-    if (!arguments.settings.main.trains && !evaluates && !predicts)
-        log::info("nothing to do: give --do-training, --do-evaluation or --do-predict");
-    if (!evaluates && !predicts) return 0;
-    weights = weights::find_checkpoint(*host.files, "the trained weights", weights).path;
-    const std::string output =
-        own.output_dir.empty() ? std::filesystem::path(weights).parent_path().string() : own.output_dir;
-    const auto line_of = [&](Command command, const std::vector<std::string>& words) {
-        options::Environment environment = options::process_environment();
-        environment.launch = arguments.launch;
-        return options::parse_command_line(row.options, command, words, environment,
-                                           {"this command line", options::arguments_json(arguments, {})});
-    };
-    if (evaluates) {
-        const auto line = line_of(Command::validation, phase_words(arguments, weights, files.evaluation, output));
-        if (const int code = run::run_validation(row, line, host); code != 0 || !predicts) return code;
-    }
-    std::vector<std::string> words = phase_words(arguments, weights, files.prediction, output);
-    words.emplace_back("--overwrite");
-    return run::run_inference(row, line_of(Command::inference, words), host);
 }
 
 run::TaskRow fine_tuning_row() {
@@ -600,6 +553,7 @@ void FineTuning::check_vocabulary() const {
 run::TaskDescription FineTuning::description() const {
     const nn::BertSettings& model = fine_tuned().model;
     run::TaskDescription result;
+    if (fine_tuned().has_phases()) result.events_folder = "event";
     result.model = bert_name(model);
     result.run_name = bare_run_name();
     result.title = bert_title(model);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "cnntrain/options/parse.h"
 #include "cnntrain/options/task_options.h"
 #include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/rows.h"
 #include "cnntrain/run/task.h"
 #include "tasks/bert/bert.h"
 #include "tasks/bert/original_programs.h"
@@ -96,7 +98,8 @@ struct PhaseFiles {
     std::string evaluation;  // "": the evaluation is a part of the prediction
     std::string prediction;
 };
-/// TaskRow::run: runs the phases of the line, each with its own command line.
+/// TaskRow::run: runs the phases of the line, each with its own command line. A line of inference that measures
+/// requests may also predict.
 int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
                const PhaseFiles& files);
 
@@ -108,6 +111,8 @@ public:
     run::TaskDescription description() const override;
     schedule::RunPlan plan(std::int64_t samples) const override;
     run::Rate rate(const schedule::RunPlan& plan) const override;
+    /// For phases of the original programs.
+    std::string calls_line(std::span<const run::Call> calls, int ranks) const override;
 
 protected:
     struct Words {
@@ -126,6 +131,8 @@ protected:
     const backend::Backend& backend() const { return backend_; }
     std::uint64_t seed() const { return seed_; }
     bool is_on_line(std::string_view key) const;
+    /// The log of an original program numbers calls of the device.
+    metrics::Position position(const metrics::TrainingRow& row) const;
     /// False for the validation split of a training that validates nothing; its files need not be there.
     bool is_used(data::Split split) const {
         return split == data::Split::train || !settings().main.trains || settings().validation.enabled;

@@ -99,6 +99,14 @@ void fill_answering(Resolution& run) {
         run.values.set("validation", false, Source::adjusted);
 }
 
+/// Made-up questions have no answers that anyone would read.
+Violation predicts_real_questions(const Resolution& run) {
+    const AnsweringSettings& own = answering_settings(run.settings());
+    if (!own.generated || !(own.does_prediction || own.does_evaluation)) return {};
+    return "--do-predict and --do-evaluation need real questions: give --predict-file FILE.json without "
+           "--generated-data";
+}
+
 void check_answering(Resolution& run) {
     const AnsweringSettings& own = answering_settings(run.settings());
     const bool needs_file = !own.generated && (trains(run) || own.validation_file.empty());
@@ -106,6 +114,7 @@ void check_answering(Resolution& run) {
         if (Violation order = stage_order(own.model, {nn::kAnswersToken}); !order.empty())
             run.violations.push_back(std::move(order));
     }
+    check_rules({{kT | kE, predicts_real_questions}}, run);
     check_fine_tuning(run, needs_file ? "no questions: give --data-dir, a JSON file of SQuAD's layout" : "");
 }
 

@@ -19,11 +19,13 @@
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op.h"
+#include "cnntrain/graph/optimiser.h"
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/run/text_reports.h"
 #include "cnntrain/run/weights.h"
 #include "tasks/bert/fine_tuning.h"
 #include "tasks/question_answering/options.h"
@@ -48,6 +50,8 @@ public:
     const run::TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override { return columns_; }
     std::string printed(const run::PrintedRow& row) const override;
+    std::string begin_lines(const schedule::RunPlan& plan) const override;
+    std::string end_line(double seconds) const override;
 
     /// Split::validation reads --validation-file; an evaluation whose command line has --data-dir reads that.
     std::unique_ptr<Samples> open(data::Split split) const override;
@@ -110,6 +114,21 @@ QuestionAnswering::QuestionAnswering(const options::ParseResult& arguments, cons
     : FineTuning(arguments, backend, seed, {"questions", "questions", "BERT question answering"}),
       columns_(answer_columns(own().questions.v2)) {
     traits_.has_real_data = !own().generated;
+    if (own().has_phases()) columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
+}
+
+std::string QuestionAnswering::begin_lines(const schedule::RunPlan& plan) const {
+    if (!own().has_phases()) return "";
+    const std::int64_t updates = plan.iterations_per_host_step;
+    const std::int64_t warmup = optim::StepRate(own().learning_rate, plan.iterations).warmup_updates();
+    return "Total samples " + std::to_string(plan.images) + "\nTraining will last " + std::to_string(plan.iterations) +
+           " iterations and " + std::to_string((plan.iterations + updates - 1) / updates) +
+           " steps will be executed.\nUsing learning rate schedule " + own().lr_schedule + "\nWarmup period set to " +
+           std::to_string(warmup) + " steps";
+}
+
+std::string QuestionAnswering::end_line(double seconds) const {
+    return own().has_phases() ? "training times: " + run::text(seconds) + " s" : "";
 }
 
 std::string QuestionAnswering::printed(const run::PrintedRow& row) const {
@@ -118,7 +137,7 @@ std::string QuestionAnswering::printed(const run::PrintedRow& row) const {
         return formatted(
             "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, throughput: %6.2f samples/sec, batch "
             "time: %8.6f s, total_time: %8.1f s",
-            static_cast<long long>(now.step), static_cast<long long>(now.iteration), now.epoch, now.lr,
+            static_cast<long long>(position(now).step), static_cast<long long>(now.iteration), now.epoch, now.lr,
             now.results.at(0).average, now.samples_per_second, now.it_time, now.total_time);
     }
     if (const auto* const validated = std::get_if<const metrics::ValidationRow*>(&row)) {
@@ -321,8 +340,10 @@ run::Scored QuestionAnswering::answers(const run::RowOutputs& logits) const {
     }
     if (has_truth) {
         const data::AnswerEvaluation found = evaluated(all);
-        scored.lines = {formatted("SQuAD %s evaluation results: Exact Match: %5.2f, F1: %5.2f",
-                                  std::string(version()).c_str(), found.all.exact, found.all.f1)};
+        const std::string name = "SQuAD " + std::string(version()) + " evaluation";
+        if (own().has_phases()) scored.lines = {"Using " + name + " file"};
+        scored.lines.push_back(name +
+                               formatted(" results: Exact Match: %5.2f, F1: %5.2f", found.all.exact, found.all.f1));
     }
     scored.files = {{"predictions.json", data::predictions_json(all, v2)},
                     {"best_predictions.json", data::best_predictions_json(all)}};
@@ -346,7 +367,10 @@ std::string_view answering_examples(Command command) {
 }
 
 int run_answering_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host) {
-    return run_phases(row, arguments, host, {"", answering_settings(arguments.settings).validation_file});
+    const AnsweringSettings& own = answering_settings(arguments.settings);
+    const bool measures = arguments.command == Command::inference;
+    return run_phases(row, arguments, host,
+                      {"", measures && own.validation_file.empty() ? own.file : own.validation_file});
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ public:
 
     /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
-    std::string_view label_field() const override;
+    std::string_view label_field() const override { return nn::kLabels; }
     /// Null where a text has a score or several labels.
     const run::Classifier* classifier() const override { return kind() == nn::LabelKind::single ? this : nullptr; }
 
@@ -175,8 +175,16 @@ metrics::Columns make_columns(const TextSettings& own, bool during_training) {
     metrics::Columns columns;
     columns.unit = {"text", "texts", "text"};
     columns.training = {{.name = "loss", .output = loss, .label = "loss"}};
+    if (own.has_phases()) {  // as the original program spells them
+        columns.tags = {{"epoch", "epoch"},
+                        {"lr", "learning_rate"},
+                        {"loss_batch", "loss"},
+                        {"acc_batch", "acc"},
+                        {"text_per_sec", "througput"}};
+    }
     if (kind != nn::LabelKind::score) {
         columns.training.push_back({.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"});
+        if (own.has_phases()) columns.training.push_back({.name = "acc", .output = correct});
         columns.validation = {{.name = run::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"}};
         columns.inference = {{.name = run::kTop1Column, .output = correct, .scale = 100}};
     }
@@ -211,27 +219,17 @@ TextClassification::TextClassification(const options::ParseResult& arguments, co
         traits_.answers = run::AnswerForm::labels;
     }
     traits_.has_real_data = !own().generated;
+    if (own().has_phases()) columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
 }
 
-/// Programs parse the lines of run_classifier.py. `share`: of the run's iterations, done before the row's.
-std::string original_line(const metrics::TrainingRow& row, double share) {
-    std::string accuracy;
-    if (row.results.size() > 1) accuracy = formatted(" accuracy: %6.3f %%,", row.results[1].average / 100);
-    return formatted(
-        "step: %6lld, iteration: %6lld (%.3f%%),  epoch: %6.2f, lr: %6.4g, loss: %6.3f,%s throughput: %6.2f "
-        "samples/sec, batch time: %8.6f s, total_time: %8.1f s",
-        static_cast<long long>(row.step), static_cast<long long>(row.iteration), share, row.epoch, row.lr,
-        row.results.at(0).average, accuracy.c_str(), row.samples_per_second, row.it_time, row.total_time);
-}
-
-std::string text_line(const metrics::TrainingRow& row) {
-    std::string accuracy;
-    if (row.results.size() > 1) accuracy = formatted(" accuracy: %6.3f %%,", row.results[1].average);
-    return formatted(
-        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f,%s throughput: %6.2f samples/sec, time: "
-        "%8.6f, total_time: %8.1f",
-        static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
-        row.results.at(0).average, accuracy.c_str(), row.samples_per_second, row.it_time, row.total_time);
+/// A line of training up to its times. `share`: of the updates, after the iteration.
+std::string head_of_line(const metrics::TrainingRow& row, std::int64_t step, const std::string& share,
+                         double accuracy) {
+    std::string head =
+        formatted("step: %6lld, iteration: %6lld%s epoch: %6.2f, lr: %6.4g, loss: %6.3f,", static_cast<long long>(step),
+                  static_cast<long long>(row.iteration), share.c_str(), row.epoch, row.lr, row.results.at(0).average);
+    if (row.results.size() > 1) head += formatted(" accuracy: %6.3f %%,", accuracy);
+    return head + formatted(" throughput: %6.2f samples/sec, ", row.samples_per_second);
 }
 
 std::string text_line(const metrics::ValidationRow& row, const run::Task& task) {
@@ -253,9 +251,17 @@ std::string text_line(const metrics::ValidationRow& row, const run::Task& task) 
 
 std::string TextClassification::printed(const run::PrintedRow& row) const {
     if (const auto* const training = std::get_if<const metrics::TrainingRow*>(&row)) {
-        if (!own().only_phases) return text_line(**training);
-        const std::int64_t all = plan(texts(data::Split::train)->size()).iterations;
-        return original_line(**training, static_cast<double>((*training)->iteration - 1) / static_cast<double>(all));
+        const metrics::TrainingRow& now = **training;
+        const metrics::TrainingResult accuracy = now.results.back();
+        if (!own().has_phases()) {
+            return head_of_line(now, now.step, ",", accuracy.average) +
+                   formatted("time: %8.6f, total_time: %8.1f", now.it_time, now.total_time);
+        }
+        // Programs parse the lines of run_classifier.py, whose accuracy is that of the last samples.
+        const auto all = static_cast<double>(plan(texts(data::Split::train)->size()).iterations);
+        const std::string share = formatted(" (%.3f%%), ", static_cast<double>(now.iteration - 1) / all);
+        return head_of_line(now, position(now).step, share, accuracy.batch) +
+               formatted("batch time: %8.6f s, total_time: %8.1f s", now.it_time, now.total_time);
     }
     if (const auto* const evaluated = std::get_if<const metrics::ValidationRow*>(&row))
         return text_line(**evaluated, *this);
@@ -465,10 +471,6 @@ run::Classifier::Features TextClassification::features_graph(const std::vector<d
 /// Texts are never augmented.
 std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*augmented*/) const {
     return bert_samples(texts(split), data::Split::validation, seed());
-}
-
-std::string_view TextClassification::label_field() const {
-    return nn::kLabels;
 }
 
 std::vector<Topic> TextClassification::dry_run_topics(options::Command command) const {
