@@ -219,6 +219,25 @@ TEST(Poprun, RequestsOfAllInstancesHaveOneResult) {
     EXPECT_THAT(rows[2], HasSubstr(kSamplesOfBoth));
 }
 
+TEST(Poprun, QuestionsOfAllInstancesHaveOneThroughput) {
+    const test::TemporaryFolder folder;
+    const Outcome outcome =
+        script("cd " + (folder / "") + " && poprun " + sized(2, 2) +
+               CNNTRAIN_PROGRAM
+               " run_squad_runtime.py --generated-data "
+               "--num-synthetic-dataset-samples 8 --vocab-file " CNNTRAIN_SOURCE_DIR
+               "/tests/data/bert/vocab.txt "
+               "--vocab-size 512 --hidden-size 32 --num-attention-heads 2 --num-hidden-layers 1 --intermediate-size 32 "
+               "--seq-length 32 --micro-batch-size 4 --threads 1 --num-iter 3 --logs-path run");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    const std::regex line("batch size:    4, latency avg: *[0-9.]+ ms, .*, throughput: *([0-9.]+) samples/sec, ");
+    const std::sregex_iterator found(outcome.text.begin(), outcome.text.end(), line);
+    ASSERT_EQ(std::distance(found, {}), 1);
+    const std::vector<std::string> rows = sorted_lines(data::read_file(folder / "run/validation.csv"));
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_THAT(rows[0] + rows[1], HasSubstr(",48,"));  // of both instances with two threads each
+}
+
 TEST(Poprun, InstancesTakeTheirCores) {
     const auto lines = [](const std::string& options) {
         return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " train --dataset no-such").text;

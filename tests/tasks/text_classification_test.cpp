@@ -15,6 +15,7 @@
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
+#include "support/event_files.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
@@ -591,6 +592,19 @@ TEST_F(TextClassification, SaysWhatIsNotGiven) {
     EXPECT_THAT(usage_error(Command::train, kTask + kSizes),
                 AllOf(HasSubstr("give --data-dir"), HasSubstr("--vocab-file")));
     EXPECT_THAT(usage_error(Command::train, kTask + kSizes + kTexts + "--seq-length 17"), HasSubstr("--seq-length 17"));
+}
+
+TEST_F(TextClassification, CurvesOfAGlueTaskHaveTheNamesOfTheOriginalProgram) {
+    const std::string glue = kTask + kSizes + "--task-name mrpc --data-dir " + CNNTRAIN_SOURCE_DIR +
+                             "/tests/data/glue --vocab-file @vocab.txt --seq-length 8 --precision 32 --seed 5 "
+                             "--threads 1 --micro-batch-size 1 --epochs 4 --steps-per-logs 1 ";
+    const std::string console = run(Command::train, glue + "--phases --do-training --logs-path @run").console;
+    const auto curve = [&](const std::string& tag) { return test::curve(posix_files(), path("run/event"), tag); };
+    for (const char* tag : {"epoch", "loss", "learning_rate", "througput"})
+        EXPECT_THAT(curve(tag), AllOf(SizeIs(8), Each(Gt(0)))) << tag;
+    EXPECT_THAT(curve("acc"), AllOf(SizeIs(8), Each(AnyOf(0, 1))));  // shares of one text
+    EXPECT_THAT(console, ContainsRegex("\nstep: +8, iteration: +8 \\(0\\.875%\\),  epoch: +4\\.00, lr: +[0-9e.-]+, "
+                                       "loss: +[0-9.]+, accuracy: +[01]\\.000 %, throughput: +"));
 }
 
 TEST_F(TextClassification, AFolderIsNoFileOfTexts) {
