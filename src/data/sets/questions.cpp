@@ -38,11 +38,11 @@ const json& squad_member(const json& object, const char* key, json::value_t type
     };
     const auto found = object.find(key);  // the end if this is no object
     if (found != object.end() && is_right(*found)) return *found;
-    const json sample(type);
-    refuse_question(where, std::string("expected the key '") + key + "' with a value of type " + sample.type_name() +
-                               ", found " +
-                               (found != object.end() ? found->type_name() : "no such key in a value of type ") +
-                               (found != object.end() ? "" : object.type_name()) +
+    const std::string other = found != object.end()
+                                  ? found->type_name()
+                                  : std::string("no such key in a value of type ") + object.type_name();
+    refuse_question(where, std::string("expected the key '") + key + "' with a value of type " +
+                               json(type).type_name() + ", found " + other +
                                "; SQuAD has data[].paragraphs[].{context, qas[].{id, question, answers[]}}");
 }
 
@@ -289,11 +289,9 @@ void make_features(QuestionSet& set) {
 
 void check_question_settings(const QuestionSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
-    const auto check = [&](std::int64_t value, std::int64_t least, const char* option) {
-        if (value < least) {
-            refuse(std::string(option) + " is " + std::to_string(value) + ", not " + std::to_string(least) +
-                   " or more");
-        }
+    const auto check = [&](std::int64_t value, std::int64_t least, const std::string& option) {
+        if (value < least)
+            refuse(option + " is " + std::to_string(value) + ", not " + std::to_string(least) + " or more");
     };
     if (settings.file.empty() && settings.generated < 1)
         refuse("there is no file of questions; give --train-file or --predict-file");

@@ -335,19 +335,16 @@ const data::LabelledParts& TextClassification::held_out_parts() const {
 TextClassification::Texts TextClassification::texts(data::Split split) const {
     if (split == data::Split::train) return holds_out() ? held_out_parts().training : training_file();
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
-    if (!own().glue.empty() && (other_file || own().validation_file.empty())) {
-        if (validation_file_ == nullptr)
-            validation_file_ = read(own().text.file, data::GluePhase::evaluation, class_names());
-        return validation_file_;
+    const bool from_folder = !own().glue.empty() && (other_file || own().validation_file.empty());
+    if (!from_folder) {
+        if (other_file || own().generated || own().validation_file == own().text.file) return training_file();
+        if (own().validation_file.empty()) return held_out_parts().validation;
     }
-    if (other_file || own().generated) return training_file();
-    if (own().validation_file == own().text.file) return training_file();
-    if (!own().validation_file.empty()) {
-        if (validation_file_ == nullptr)
-            validation_file_ = read(own().validation_file, data::GluePhase::evaluation, class_names());
-        return validation_file_;
+    if (validation_file_ == nullptr) {
+        validation_file_ =
+            read(from_folder ? own().text.file : own().validation_file, data::GluePhase::evaluation, class_names());
     }
-    return held_out_parts().validation;
+    return validation_file_;
 }
 
 std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
