@@ -115,7 +115,8 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
   time_split.csv           where the time of the updates between two log lines went, in seconds:
                            waiting for input, exchange of gradients, processors; pages from disk
   ranks.csv                the same of each process of a run with several, over the whole run
-  events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
+  events.out.tfevents.*    the same curves for TensorBoard (of BERT's original programs: in
+                           the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
   ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
   sample_predictions.json  what `cnntrain report` has computed of validation samples; it is computed
