@@ -584,7 +584,7 @@ Results or behaviour differ from the original programs in these points:
                    features of its cache anew when a file or a setting differs. Its learning rate
                    follows the updates. Answers to questions whose context has no tokens are empty.
                    Padding takes no place among the n best first and last tokens of a feature.
-                   Its log lists the variables that a checkpoint lacks, and marks no others with a *.
+                   Its log lists the variables that a checkpoint lacks, and marks none with a *.
                    run_squad_runtime.py sends --num-iter requests (1000) in each thread also from a
                    file, shows no counts of steps, and obeys --version-2-with-negative.
   GLUE             run_classifier.py starts with the pooler of the checkpoint, evaluates each text
