@@ -279,10 +279,8 @@ RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm
     return all;
 }
 
-void report_calls(const Task& task, std::span<const Call> calls, const Host& host, metrics::Observers& observers) {
-    if (!is_first(host)) return;
-    const std::string line = task.calls_line(calls, host.communicator->size());
-    if (!line.empty()) observers.line(line);
+void report_moment(const Task& task, const Moment& moment, metrics::Observers& observers) {
+    if (const std::string lines = task.printed_at(moment); !lines.empty()) observers.detail(lines);
 }
 
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,
@@ -376,7 +374,8 @@ private:
             if (evaluator_.not_finite() && settings_.run.stop_on_nan)
                 fail_not_finite("validation of " + point.name, *evaluator_.not_finite());
             observers_.on(metrics::Row{reported(task_, *row)});
-            report_calls(task_, evaluator_.calls(), host_, observers_);
+            if (is_first(host_))
+                report_moment(task_, LastCall{evaluator_.calls(), host_.communicator->size()}, observers_);
             if (!logs_.empty()) write_result_files(evaluator_.scored(), logs_, *host_.files, observers_);
         }
         return true;

@@ -130,8 +130,8 @@ void append_logits(const backend::Executable& executable, std::int64_t micro_bat
 /// The outputs of all ranks by row, on all ranks. `mine`: of the micro-batches of one sweep that this rank has taken.
 RowOutputs outputs_of_all(const RowOutputs& mine, std::int64_t micro_batch, comm::Communicator& ranks);
 
-/// Prints Task::calls_line() in the first process.
-void report_calls(const Task& task, std::span<const Call> calls, const Host& host, metrics::Observers& observers);
+/// Prints Task::printed_at().
+void report_moment(const Task& task, const Moment& moment, metrics::Observers& observers);
 
 /// Writes Scored::files, in place of earlier ones.
 void write_result_files(const Scored& scored, const std::string& folder, FileSystem& files,

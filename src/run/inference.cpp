@@ -349,7 +349,7 @@ int answer(const Scorer& scorer, const Work& work) {
     observers.line("Inference [" + name + "]: " + counted(stream->samples(), unit.one) + ", throughput: " +
                    options::to_string(options::Value{static_cast<double>(stream->samples()) / seconds}) +
                    " samples/sec");
-    report_calls(task, calls, host, observers);
+    report_moment(task, LastCall{calls, ranks.size()}, observers);
     for (const std::string& line : scored.lines)
         observers.on(metrics::Result{line});
     if (!table.file.path.empty()) {

@@ -16,6 +16,7 @@
 #include "cnntrain/run/weights.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "run/averaging.h"
+#include "run/evaluator.h"
 #include "run/ranks.h"
 #include "run/resume.h"
 
@@ -57,7 +58,7 @@ Trainer::End Trainer::run() {
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     const double seconds = loop_watch_.seconds();
     observers_.on(metrics::Duration{metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds)});
-    if (const std::string line = task_.end_line(seconds); !line.empty()) observers_.detail(line);
+    report_moment(task_, LastUpdate{seconds}, observers_);
     log_exchange();
     log_rank_times();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {

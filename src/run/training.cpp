@@ -392,7 +392,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string arguments_text = introduce_training(run, data, start.resume);
     log_size(run, data);
-    if (const std::string lines = task.begin_lines(data.plan); !lines.empty()) run.observers.detail(lines);
+    report_moment(task, &data.plan, run.observers);
     if (is_first(host) && !start.resume) warn_of_lone_head(run, *data.graph);
     if (settings.device.dataset_benchmark) {
         unused.keep();

@@ -270,6 +270,19 @@ struct Call {
     std::int64_t samples = 0;
 };
 
+struct LastUpdate {
+    double seconds = 0;  // since the first
+};
+
+struct LastCall {
+    std::span<const Call> calls;  // of this rank
+    int ranks = 1;
+};
+
+/// Moments of a run at which a log may have further lines: the start of a training, the end of its last update, the end
+/// of the last call of an evaluation or inference.
+using Moment = std::variant<const schedule::RunPlan*, LastUpdate, LastCall>;
+
 inline constexpr const char* kLogits = "logits";
 inline constexpr const char* kFeatures = "features";
 inline constexpr const char* kMaps = "maps";  // [N,H,W,C], nn::mark_maps()
@@ -283,6 +296,8 @@ public:
     virtual TaskDescription description() const = 0;
     /// The text of a row for the console.
     virtual std::string printed(const PrintedRow& row) const = 0;
+    /// Lines for those who parse the log of an original program; "": none.
+    virtual std::string printed_at(const Moment& /*moment*/) const { return ""; }
 
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
@@ -313,14 +328,6 @@ public:
     /// Name of a new run's folder.
     std::string run_name(std::string_view tag) const;
     FirstWeights first_weights() const;
-    // Further lines for those who parse the log of an original program; "": none.
-
-    /// At the start of a training, and when its last update is done.
-    virtual std::string begin_lines(const schedule::RunPlan& /*plan*/) const { return ""; }
-    virtual std::string end_line(double /*seconds*/) const { return ""; }
-    /// After the calls of a rank, of which there are `ranks`.
-    virtual std::string calls_line(std::span<const Call> /*calls*/, int /*ranks*/) const { return ""; }
-
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return dynamic_cast<const Classifier*>(this); }
     /// The classifier whose last layer can be solved from features, also for several labels; null: there is none.

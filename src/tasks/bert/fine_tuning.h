@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,7 +111,7 @@ public:
     schedule::RunPlan plan(std::int64_t samples) const override;
     run::Rate rate(const schedule::RunPlan& plan) const override;
     /// For phases of the original programs.
-    std::string calls_line(std::span<const run::Call> calls, int ranks) const override;
+    std::string printed_at(const run::Moment& moment) const override;
 
 protected:
     struct Words {

@@ -92,9 +92,11 @@ metrics::Position FineTuning::position(const metrics::TrainingRow& row) const {
     return {counts_calls ? row.step / training.gradient_accumulation_count : row.step, row.epoch};
 }
 
-std::string FineTuning::calls_line(std::span<const run::Call> calls, int ranks) const {
+std::string FineTuning::printed_at(const run::Moment& moment) const {
     constexpr std::size_t kFirst = 10;  // slower than the others
-    if (!fine_tuned().has_phases() || calls.empty()) return "";
+    const auto* const last = std::get_if<run::LastCall>(&moment);
+    if (!fine_tuned().has_phases() || last == nullptr || last->calls.empty()) return "";
+    std::span<const run::Call> calls = last->calls;
     if (calls.size() >= 2 * kFirst) {
         calls = calls.subspan(kFirst);
     } else {
@@ -106,7 +108,7 @@ std::string FineTuning::calls_line(std::span<const run::Call> calls, int ranks) 
         samples += static_cast<double>(call.samples);
     }
     const auto [least, most] = std::ranges::minmax(calls, {}, &run::Call::seconds);
-    return "inference throughput: " + run::text(ranks * samples / seconds) +
+    return "inference throughput: " + run::text(last->ranks * samples / seconds) +
            " exmples/sec - Latency: " + run::text(seconds / static_cast<double>(calls.size())) + " " +
            run::text(least.seconds) + " " + run::text(most.seconds) + " (mean min max) sec ";  // as it is parsed
 }

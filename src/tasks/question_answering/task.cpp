@@ -50,8 +50,7 @@ public:
     const run::TaskTraits& traits() const override { return traits_; }
     const metrics::Columns& columns() const override { return columns_; }
     std::string printed(const run::PrintedRow& row) const override;
-    std::string begin_lines(const schedule::RunPlan& plan) const override;
-    std::string end_line(double seconds) const override;
+    std::string printed_at(const run::Moment& moment) const override;
 
     /// Split::validation reads --validation-file; an evaluation whose command line has --data-dir reads that.
     std::unique_ptr<Samples> open(data::Split split) const override;
@@ -117,18 +116,19 @@ QuestionAnswering::QuestionAnswering(const options::ParseResult& arguments, cons
     if (own().has_phases()) columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
 }
 
-std::string QuestionAnswering::begin_lines(const schedule::RunPlan& plan) const {
+std::string QuestionAnswering::printed_at(const run::Moment& moment) const {
     if (!own().has_phases()) return "";
-    const std::int64_t updates = plan.iterations_per_host_step;
-    const std::int64_t warmup = optim::StepRate(own().learning_rate, plan.iterations).warmup_updates();
-    return "Total samples " + std::to_string(plan.images) + "\nTraining will last " + std::to_string(plan.iterations) +
-           " iterations and " + std::to_string((plan.iterations + updates - 1) / updates) +
-           " steps will be executed.\nUsing learning rate schedule " + own().lr_schedule + "\nWarmup period set to " +
-           std::to_string(warmup) + " steps";
-}
-
-std::string QuestionAnswering::end_line(double seconds) const {
-    return own().has_phases() ? "training times: " + run::text(seconds) + " s" : "";
+    if (const auto* const last = std::get_if<run::LastUpdate>(&moment))
+        return "training times: " + run::text(last->seconds) + " s";
+    if (const auto* const plan = std::get_if<const schedule::RunPlan*>(&moment)) {
+        const std::int64_t all = (*plan)->iterations, updates = (*plan)->iterations_per_host_step;
+        return "Total samples " + std::to_string((*plan)->images) + "\nTraining will last " + std::to_string(all) +
+               " iterations and " + std::to_string((all + updates - 1) / updates) +
+               " steps will be executed.\nUsing learning rate schedule " + own().lr_schedule +
+               "\nWarmup period set to " + std::to_string(optim::StepRate(own().learning_rate, all).warmup_updates()) +
+               " steps";
+    }
+    return FineTuning::printed_at(moment);
 }
 
 std::string QuestionAnswering::printed(const run::PrintedRow& row) const {
