@@ -209,14 +209,50 @@ std::int64_t sample_in(const Classifier::Subjects& subjects, std::int64_t row) {
     return row < std::ssize(subjects.order) ? subjects.order[static_cast<std::size_t>(row)] : -1;
 }
 
+data::LoaderSettings loader_of(const options::Settings& settings, const Host& host) {
+    data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);
+    loader.stop_requested = host.stop_requested;
+    return loader;
+}
+
+/// Whether any rank is asked to stop. All ranks call it after each batch.
+bool stops(const Host& host) {
+    const bool mine = host.stop_requested && host.stop_requested();
+    comm::Communicator& ranks = *host.communicator;
+    return ranks.size() == 1 ? mine : comm::agree(ranks, {.stop = mine}, {}).any.stop;
+}
+
+/// The logits and labels of one micro-batch become those of the micro-batches of all ranks, in the order of the
+/// samples.
+void gather(HostTensor& logits, std::vector<std::int32_t>& labels, std::int64_t micro_batch,
+            comm::Communicator& ranks) {
+    if (ranks.size() == 1) return;
+    const HostTensor mine = logits.cast(DType::f32);
+    const std::span<const float> values = mine.as<float>();
+    const RowOutputs own{mine.elements() / micro_batch, {values.begin(), values.end()}, std::move(labels)};
+    RowOutputs all = outputs_of_all(own, micro_batch, ranks);
+    labels = std::move(all.labels);
+    logits = HostTensor({DType::f32, {mine.shape().at(0) * ranks.size(), mine.shape().at(1)}});
+    std::ranges::copy(all.values, logits.as<float>().begin());
+}
+
+/// Features and maps stay with the rank that computes them.
+void refuse_shared_features(const MainSettings& settings, const comm::Communicator& ranks) {
+    if (ranks.size() == 1 || (settings.features.empty() && settings.maps.empty())) return;
+    throw ErrorOfAll(Error(ErrorKind::unsupported,
+                           "--features and --maps are written by one process, not by " + std::to_string(ranks.size())));
+}
+
 int classify(const Classifier& classifier, const Work& work) {
     const auto& [task, backend, arguments, host, seed] = work;
     const options::Settings& settings = arguments.settings;
-    const Classifier::Subjects subjects = classifier.subjects(host.stop_requested);
+    comm::Communicator& ranks = *host.communicator;
+    refuse_shared_features(settings.main, ranks);
+    const Classifier::Subjects subjects = classifier.subjects(loader_of(settings, host));
     const Network network = loaded_network(work, subjects.stream->fields());
     const auto& [executable, name] = network;
 
-    const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
+    const RunFolder folder = results_folder_of_all(task, arguments, host);
     metrics::Observers observers =
         report_evaluation(task, backend, arguments, folder, subjects.stream->samples(), host);
 
@@ -246,11 +282,12 @@ int classify(const Classifier& classifier, const Work& work) {
     };
     for (std::int64_t done = 0; done < subjects.stream->batches_per_sweep(); ++done) {
         const backend::StepResult result = executable->evaluate(tap, 1);
-        if (const auto where = not_finite_in(*executable, result, kLogits, done == 0);
+        if (const auto where = not_finite_in(*executable, result, result.samples > 0 ? kLogits : "", done == 0);
             where && settings.run.stop_on_nan)
             fail_not_finite("inference [" + name + "]", *where);
-        seen += result.samples;
-        const HostTensor logits = executable->output(kLogits);
+        HostTensor logits = executable->output(kLogits);
+        std::vector<std::int32_t> labels = tap.labels();
+        gather(logits, labels, subjects.stream->micro_batch(), ranks);
         classes = logits.desc().shape.at(1);
         HostTensor features;
         if (!features_path.empty()) features = executable->output(kFeatures).cast(DType::f32);
@@ -259,7 +296,8 @@ int classify(const Classifier& classifier, const Work& work) {
         for (std::int64_t i = 0; i < logits.desc().shape.at(0); ++i, ++row) {
             const std::int64_t sample = sample_in(subjects, row);
             if (sample < 0) continue;
-            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(i));
+            ++seen;
+            const std::int32_t label = labels.at(static_cast<std::size_t>(i));
             if (label == data::kLeftOut) {
                 report.leave_out();
                 continue;
@@ -284,7 +322,7 @@ int classify(const Classifier& classifier, const Work& work) {
                 waiting.emplace(sample, Waiting{std::move(prediction), {of_sample.begin(), of_sample.end()}});
             }
         }
-        if (host.stop_requested && host.stop_requested()) {
+        if (stops(host)) {
             observers.on(metrics::Result{"Inference stopped by a signal after " + std::to_string(seen) + " of " +
                                          std::to_string(count) + " " + task.columns().unit.many +
                                          "; predictions are not written."});
@@ -293,6 +331,7 @@ int classify(const Classifier& classifier, const Work& work) {
     }
     for (auto& [sample, one] : waiting)
         report_one(std::move(one.prediction), one.features);
+    if (!is_first(host)) return 0;
     report.finish(name, watch.seconds(), classes);
     return 0;
 }
@@ -303,8 +342,7 @@ int answer(const Scorer& scorer, const Work& work) {
     const options::Settings& settings = arguments.settings;
     const std::unique_ptr<Samples> samples = scorer.asked();
     comm::Communicator& ranks = *host.communicator;
-    data::LoaderSettings loader = for_rank(loader_settings(settings, 0), ranks);
-    loader.stop_requested = host.stop_requested;
+    const data::LoaderSettings loader = loader_of(settings, host);
     const std::unique_ptr<data::Stream> stream = samples->stream(loader);
     const Network network = loaded_network(work, stream->fields());
     const auto& [executable, name] = network;
@@ -332,8 +370,7 @@ int answer(const Scorer& scorer, const Work& work) {
         seen += result.samples;
         ++done;
         const double rate = static_cast<double>(seen * ranks.size()) / watch.seconds();
-        const bool stops = host.stop_requested && host.stop_requested();
-        if (ranks.size() == 1 ? stops : comm::agree(ranks, {.stop = stops}, {}).any.stop) {
+        if (stops(host)) {
             observers.on(metrics::Result{"Inference stopped by a signal; predictions are not written."});
             return kInterruptedExitCode;
         }

@@ -199,7 +199,9 @@ void LineSteps::open_evaluation(const options::ParseResult& arguments) {
     const options::Settings& settings = arguments.settings;
     const Classifier* const classifier = classifies(arguments) ? task_->classifier() : nullptr;
     if (classifier != nullptr) {
-        stream_ = classifier->subjects(host_.stop_requested).stream;
+        data::LoaderSettings loader = loader_settings(settings, 0);
+        loader.stop_requested = host_.stop_requested;
+        stream_ = classifier->subjects(loader).stream;
     } else {
         samples_ =
             done_by_all(*host_.communicator, "data of the run", [&] { return task_->open(data::Split::validation); });

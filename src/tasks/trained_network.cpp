@@ -221,11 +221,12 @@ void TrainedNetwork::open_samples() {
     CNNTRAIN_CHECK(classifier != nullptr || task_->scorer() != nullptr, "a network without answers");
     std::unique_ptr<run::Samples> asked;
     std::unique_ptr<data::Stream> opened;
+    const data::LoaderSettings loader = run::loader_settings(arguments_->settings, 0);
     if (classifier != nullptr) {
-        opened = classifier->subjects({}).stream;
+        opened = classifier->subjects(loader).stream;
     } else {
         asked = task_->scorer()->asked();
-        opened = asked->stream(run::loader_settings(arguments_->settings, 0));
+        opened = asked->stream(loader);
     }
     data::Stream& stream = *opened;
     fields_ = stream.fields();

@@ -170,7 +170,8 @@ public:
         /// Numbers of the samples in the rows of kLogits over the stream; -1: none. Empty: 0, 1, ...
         std::vector<std::int64_t> order = {};
     };
-    virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
+    /// `loader`: as of loader_settings().
+    virtual Subjects subjects(const data::LoaderSettings& loader) const = 0;
     /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
 

@@ -501,9 +501,7 @@ run::Scored ImageClassification::answers(const run::RowOutputs& logits) const {
     return scored;
 }
 
-ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
-    data::LoaderSettings loader = run::loader_settings(settings(), 0);
-    loader.stop_requested = stop_requested;
+ImageClassification::Subjects ImageClassification::subjects(const data::LoaderSettings& loader) const {
     if (holds_dataset()) {
         const std::unique_ptr<Samples> split = open(data::Split::validation);
         return {split->stream(loader), split->names()};
@@ -519,8 +517,9 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
                                           listed(of_photos, "or"));
     }
     const std::unique_ptr<Samples> photos = asked();
-    loader.micro_batch = std::min(loader.micro_batch, photos->count());
-    return {photos->stream(loader), photos->names(), /*printed=*/true};
+    data::LoaderSettings smaller = loader;
+    smaller.micro_batch = std::min(loader.micro_batch, photos->count());
+    return {photos->stream(smaller), photos->names(), /*printed=*/true};
 }
 
 namespace {

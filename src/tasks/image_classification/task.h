@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,7 +47,7 @@ public:
 
     /// The validation split if --data-dir is the folder of a data set; otherwise the JPEG and PNG files in that folder,
     /// or the one file that it names.
-    Subjects subjects(const std::function<bool()>& stop_requested) const override;
+    Subjects subjects(const data::LoaderSettings& loader) const override;
     std::string_view label_field() const override;
     Features features_graph(const std::vector<data::Field>& fields) const override;
     std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;

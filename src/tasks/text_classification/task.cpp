@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -69,7 +68,7 @@ public:
     std::vector<Topic> dry_run_topics(options::Command command) const override;
 
     /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
-    Subjects subjects(const std::function<bool()>& stop_requested) const override;
+    Subjects subjects(const data::LoaderSettings& loader) const override;
     std::string_view label_field() const override { return nn::kLabels; }
     /// Null where a text has a score or several labels.
     const run::Classifier* classifier() const override { return kind() == nn::LabelKind::single ? this : nullptr; }
@@ -628,9 +627,7 @@ run::Scored TextClassification::answers(const run::RowOutputs& logits) const {
     return scored;
 }
 
-TextClassification::Subjects TextClassification::subjects(const std::function<bool()>& stop_requested) const {
-    data::LoaderSettings loader = run::loader_settings(settings(), 0);
-    loader.stop_requested = stop_requested;
+TextClassification::Subjects TextClassification::subjects(const data::LoaderSettings& loader) const {
     const bool other_file = is_on_line("data_dir");
     const Texts subjects = asked_texts();
     const std::unique_ptr<Samples> samples = opened(data::Split::validation, subjects);
