@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -83,19 +85,43 @@ TEST(IpuAgreesWithRef, OnTinyGroupBertInHalf) {
 /// from 0, and their gradients are rounding.
 Result without_last_shifts(Result result) {
     std::erase_if(result.variables, [](const auto& entry) {
-        return entry.first.starts_with("cls/squad/output_bias") ||
+        return entry.first.starts_with("cls/squad/output_bias") || entry.first.starts_with("LayerNorm/beta") ||
                entry.first.starts_with("bert/encoder/layer_1/output/LayerNorm/beta");
     });
     return result;
 }
 
-TEST(IpuAgreesWithRef, OnAnswersWithDropoutAndAdamW) {
+/// A fine-tuning with dropout and AdamW.
+struct FineTuning {
+    std::string name;
+    std::optional<nn::LabelKind> labels;  // of texts; without, questions are answered
+    std::string options = {};
+};
+
+void PrintTo(const FineTuning& task, std::ostream* out) {  // NOLINT(readability-identifier-naming)
+    *out << task.name;
+}
+
+class IpuAgreesWithRefOn : public ::testing::TestWithParam<FineTuning> {};
+
+TEST_P(IpuAgreesWithRefOn, FineTuning) {
     const auto result_on = [](const std::string& backend) {
-        return without_last_shifts(result_of(BertNet::answering(
-            "--precision 32 --micro-batch-size 2 --gradient-accumulation-count 2 --backend " + backend)));
+        const auto& [name, labels, options] = GetParam();
+        const std::string line =
+            options + "--precision 32 --micro-batch-size 2 --gradient-accumulation-count 2 --backend " + backend;
+        if (labels) return result_of(BertNet::classifying(*labels, line));
+        return without_last_shifts(result_of(BertNet::answering(line)));
     };
     expect_agreement(result_on("ipu"), result_on("ref"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Tasks, IpuAgreesWithRefOn,
+                         ::testing::Values(FineTuning{"questions", {}}, FineTuning{"classes", nn::LabelKind::single},
+                                           FineTuning{"score", nn::LabelKind::score},
+                                           FineTuning{"several", nn::LabelKind::several},
+                                           FineTuning{"groupbert_questions", {}, "--groupbert "},
+                                           FineTuning{"groupbert_classes", nn::LabelKind::single, "--groupbert "}),
+                         [](const auto& task) { return task.param.name; });
 
 }  // namespace
 }  // namespace cnntrain::run::testing

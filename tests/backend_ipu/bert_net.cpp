@@ -6,6 +6,7 @@
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/weights.h"
 #include "cnntrain/tasks/tasks.h"
+#include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::run::testing {
@@ -29,12 +30,41 @@ const std::string kAnswering =
     kNet + "--task question-answering --data-dir " + kTests + "squad/squad-v1.1.json --vocab-file " + kTests +
     "bert/vocab.txt --vocab-size 512 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 --max-query-length 6 ";
 
+const std::string kClassifying =
+    kNet + "--task text-classification --vocab-file " + kTests +
+    "bert/vocab.txt --vocab-size 512 --max-position-embeddings 32 --seq-length 16 --no-validation ";
+
+/// Texts of one to five words of that vocabulary.
+std::string texts_of(nn::LabelKind labels) {
+    constexpr const char* kWords[] = {"cat", "dog", "bird", "sat", "ran", "flew"};
+    constexpr const char* kClasses[] = {"a", "b", "c", "b"};
+    constexpr const char* kScores[] = {"0.5", "-1", "2", "1.25"};
+    constexpr const char* kSeveral[] = {"a", "b|c", "", "a|c"};
+    std::string table = "text\tlabel\n";
+    for (int i = 0; i < 12; ++i) {
+        for (int j = 0; j <= i % 5; ++j)
+            table += (j == 0 ? "" : " ") + std::string(kWords[(5 * i + j) % 6]);
+        const auto& column = labels == nn::LabelKind::score     ? kScores
+                             : labels == nn::LabelKind::several ? kSeveral
+                                                                : kClasses;
+        table += "\t" + std::string(column[i % 4]) + "\n";
+    }
+    return table;
+}
+
 }  // namespace
 
 BertNet::BertNet(const std::string& options) : BertNet(parse(kPretraining + options, options::Command::pretrain)) {}
 
 BertNet BertNet::answering(const std::string& options) {
     return BertNet(parse(kAnswering + options));
+}
+
+BertNet BertNet::classifying(nn::LabelKind labels, const std::string& options) {
+    const test::TemporaryFolder folder;
+    const std::string file = folder.write("texts.tsv", texts_of(labels));
+    return BertNet(
+        parse(kClassifying + "--data-dir " + file + " --labels " + std::string(spelling(labels)) + " " + options));
 }
 
 BertNet::BertNet(options::ParseResult arguments) : arguments_(std::move(arguments)) {

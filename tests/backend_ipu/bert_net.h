@@ -1,5 +1,5 @@
-// A tiny BERT with dropout, compiled as its task compiles it: pretraining with LAMB on generated sequences, or question
-// answering with AdamW.
+// A tiny BERT with dropout, compiled as its task compiles it: pretraining with LAMB on generated sequences; question
+// answering or text classification with AdamW.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/op.h"
 #include "cnntrain/options/parse.h"
@@ -20,6 +21,8 @@ public:
     explicit BertNet(const std::string& options);
     /// `options`: of train, on top of the network's.
     static BertNet answering(const std::string& options);
+    /// The same, on twelve texts with such labels.
+    static BertNet classifying(nn::LabelKind labels, const std::string& options);
 
     backend::Executable& executable() { return *executable_; }
     double train();
