@@ -6,7 +6,6 @@
 #include <iostream>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "cli/console.h"
 #include "cli/resnet_recipe.h"
@@ -251,11 +250,10 @@ int task_command(options::Command command, const Invocation& invocation) {
     if (script == "run_squad.py") put_first({"--task", "question-answering", "--phases"});
     if (script == "run_classifier.py") put_first({"--task", "text-classification", "--phases"});
     if (script == "run_squad_runtime.py") {
-        for (const auto& [flag, value] : {std::pair{"--num-iter", "1000"}, std::pair{"--num-inference-thread", "2"}}) {
-            const auto sets = [flag = flag](const std::string& word) { return word.starts_with(flag); };
-            if (std::ranges::none_of(line.arguments, sets)) put_first({flag, value});
-        }
-        put_first({"--task", "question-answering"});
+        // Its defaults, which the line's own words replace.
+        const auto counts = [](const std::string& word) { return word.starts_with("--num-iter"); };
+        if (std::ranges::none_of(line.arguments, counts)) put_first({"--num-iter", "1000"});
+        put_first({"--task", "question-answering", "--num-inference-thread", "2"});
     }
     return parse_and_run(command, line, tasks::run);
 }
