@@ -410,6 +410,11 @@ Violation phases_have_weights(const Resolution& run) {
     return "--do-evaluation and --do-predict without --do-training need --init-checkpoint";
 }
 
+Violation phases_have_length(const Resolution& run) {
+    if (!trains(run) || run.values.is_set("epochs") || run.values.is_set("iterations")) return {};
+    return "the length of the training is not known: give --epochs or --num-train-steps";
+}
+
 Violation packs_texts(const Resolution& run) {
     const FineTuningSettings& own = fine_tuning_settings(run.settings());
     if (!own.model.groupbert || !own.packed.value_or(false)) return {};
@@ -487,7 +492,13 @@ void fill_fine_tuning(Resolution& run, std::string_view mark, std::string_view u
     choose_tokeniser(run.values, posix_files());
     note_group_bert(run);
     if (!trains(run)) return;
-    if (!fine_tuning_settings(run.settings()).only_phases) choose_recipe(run, mark, unit);
+    if (fine_tuning_settings(run.settings()).only_phases) {
+        // The default of the original programs, whose configurations do not name it.
+        if (run.values.source("use_debiasing") == Source::default_value)
+            run.values.set("use_debiasing", false, Source::model);
+        return;
+    }
+    choose_recipe(run, mark, unit);
     if (!run.values.is_set("epochs") && !run.values.is_set("iterations")) run.values.set("epochs", 3.0, Source::model);
 }
 
@@ -498,7 +509,11 @@ void check_fine_tuning(Resolution& run, const std::string& no_data) {
         return;
     }
     if (fine_tuning_settings(run.settings()).file.empty() && !no_data.empty()) run.violations.push_back(no_data);
-    check_rules({{kTVE, vocabulary_given}, {kTVE, length_fits}, {kTVE, packs_texts}, {kT | kE, phases_have_weights}},
+    check_rules({{kTVE, vocabulary_given},
+                 {kTVE, length_fits},
+                 {kTVE, packs_texts},
+                 {kT | kE, phases_have_weights},
+                 {kT, phases_have_length}},
                 run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
