@@ -239,7 +239,10 @@ private:
         }
         if (settings_.main.repeat > 1) what += ", " + std::to_string(settings_.main.repeat) + " times";
         line(validates ? "Validation" : "Inference", what);
-        line("Weights", settings_.main.restore_path ? weights_to_evaluate(*settings_.main.restore_path) : "random");
+        // A phase of a training's line evaluates the weights with which the training would begin.
+        const std::optional<std::string>& weights =
+            settings_.main.restore_path ? settings_.main.restore_path : settings_.training.init_path;
+        line("Weights", weights ? weights_to_evaluate(*weights) : "random");
     }
 
     void precision() {
@@ -259,6 +262,7 @@ private:
         if (resumes) folder = *settings_.main.restore_path;
         if (!folder.ends_with('/')) folder += '/';
         const std::string names = joined(written());
+        if (!plan_ && arguments_.command == options::Command::train) return;  // the task says what its phases write
         const bool keeps_results = plan_ || !checked_results_folder(task_, arguments_, posix_files()).logs.empty();
         line("Files", names.empty() || !keeps_results ? "none" : folder + ": " + names);
         if (!measures_inference()) return;

@@ -476,9 +476,9 @@ void choose_recipe(Resolution& run, std::string_view mark, std::string_view unit
             texts_of_row * static_cast<double>(training.micro_batch_size * training.gradient_accumulation_count);
         const double epochs = std::ceil((pretrained ? 1000 : 3000) * batch / static_cast<double>(samples));
         choose("epochs", pretrained ? std::clamp(epochs, 3.0, 20.0) : std::clamp(epochs, 10.0, 50.0));
+    }
     const bool warms_up = is_open("warmup") && own.lr_schedule != "custom";
     if (warms_up) choose("warmup", own.learning_rate.warmup);
-    }
     run.notices.push_back("chosen for about " + std::to_string(samples) + " " + std::string(unit) + " and " +
                           (pretrained ? "pretrained weights, which change slowly: "
                                       : "random weights, which need many updates at a high rate: ") +

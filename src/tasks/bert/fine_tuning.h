@@ -101,6 +101,8 @@ struct PhaseFiles {
 /// requests may also predict.
 int run_phases(const run::TaskRow& row, const options::ParseResult& arguments, const run::Host& host,
                const PhaseFiles& files);
+/// Adds the line of a dry run that lists the phases, if there are any.
+std::vector<run::Topic> with_phases(std::vector<run::Topic> topics, const FineTuningSettings& settings);
 
 /// The row of such a task; the task adds its name, options, steps, `make`, `functions` and `run`.
 run::TaskRow fine_tuning_row();

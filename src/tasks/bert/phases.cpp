@@ -113,4 +113,16 @@ std::string FineTuning::printed_at(const run::Moment& moment) const {
            run::text(least.seconds) + " " + run::text(most.seconds) + " (mean min max) sec ";  // as it is parsed
 }
 
+std::vector<run::Topic> with_phases(std::vector<run::Topic> topics, const FineTuningSettings& settings) {
+    std::vector<std::string> phases;
+    if (settings.does_training) phases.emplace_back("training");
+    if (settings.does_evaluation) phases.emplace_back("evaluation");
+    if (settings.does_prediction) phases.emplace_back("prediction");
+    if (phases.empty()) return topics;
+    const bool has_results = settings.does_evaluation || settings.does_prediction;
+    const std::string folder = settings.output_dir.empty() ? "the folder of the weights" : settings.output_dir;
+    topics.push_back({"Phases", listed(phases) + (has_results ? "; results in " + folder : "")});
+    return topics;
+}
+
 }  // namespace cnntrain::tasks

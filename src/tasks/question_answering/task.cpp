@@ -235,7 +235,7 @@ graph::Graph QuestionAnswering::graph(run::GraphUse use, const std::vector<data:
                             backend());
 }
 
-std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) const {
+std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command /*command*/) const {
     const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::validation, 1));
     std::string counts;
     const auto add = [&](const char* what, data::Split split) {
@@ -248,10 +248,12 @@ std::vector<Topic> QuestionAnswering::dry_run_topics(options::Command command) c
         counts += (counts.empty() ? "" : " and ") + std::to_string(set.questions.size()) + " " + what + " questions (" +
                   counted(std::ssize(set.features), "feature") + ")";
     };
-    if (command == Command::train) add("training", data::Split::train);
-    if (command != Command::train || settings().validation.enabled) add("validation", data::Split::validation);
-    return {model_topic(*this, graph, nn::forward_flops(graph)),
-            {"Data", counts + " of " + std::to_string(own().sequence_length) + " tokens"}};
+    const bool trains = settings().main.trains;
+    if (trains) add("training", data::Split::train);
+    if (!trains || settings().validation.enabled) add("validation", data::Split::validation);
+    return with_phases({model_topic(*this, graph, nn::forward_flops(graph)),
+                        {"Data", counts + " of " + std::to_string(own().sequence_length) + " tokens"}},
+                       own());
 }
 
 /// Padding takes no part in the ranking of positions.

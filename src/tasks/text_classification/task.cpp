@@ -469,24 +469,27 @@ std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*
     return bert_samples(texts(split), data::Split::validation, seed());
 }
 
-std::vector<Topic> TextClassification::dry_run_topics(options::Command command) const {
+std::vector<Topic> TextClassification::dry_run_topics(options::Command /*command*/) const {
     const graph::Graph graph = this->graph(run::GraphUse::evaluation, batch_fields(data::Split::train, 1));
     const std::vector<std::string> classes = class_names();
     std::string counts;
-    if (command == options::Command::train) counts = std::to_string(texts(data::Split::train)->size()) + " training";
-    const bool packed = command == options::Command::train && packs(data::Split::train);
+    const bool trains = settings().main.trains;
+    if (trains) counts = std::to_string(texts(data::Split::train)->size()) + " training";
+    const bool packed = trains && packs(data::Split::train);
     if (packed) counts += " (in " + std::to_string(samples(data::Split::train, run::Counted::used)) + " rows)";
-    if (command != options::Command::train || settings().validation.enabled) {
+    if (!trains || settings().validation.enabled) {
         counts +=
             (counts.empty() ? "" : " and ") + std::to_string(texts(data::Split::validation)->size()) + " validation";
     }
-    return {
-        model_topic(*this, graph, nn::forward_flops(graph)),
-        {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
-                     (kind() == nn::LabelKind::score
-                          ? "each with a score"
-                          : std::to_string(classes.size()) +
-                                (kind() == nn::LabelKind::several ? " labels: " : " classes: ") + joined(classes))}};
+    const std::string what = kind() == nn::LabelKind::score
+                                 ? "each with a score"
+                                 : std::to_string(classes.size()) +
+                                       (kind() == nn::LabelKind::several ? " labels: " : " classes: ") +
+                                       joined(classes);
+    const std::string length = std::to_string(own().text.sequence_length);
+    return with_phases({model_topic(*this, graph, nn::forward_flops(graph)),
+                        {"Data", counts + " texts of at most " + length + " tokens, " + what}},
+                       own());
 }
 
 std::vector<data::Field> TextClassification::batch_fields(data::Split split, std::int64_t samples) const {
