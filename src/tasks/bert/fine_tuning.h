@@ -42,6 +42,8 @@ struct FineTuningSettings : BertTaskSettings {
     std::int64_t steps_per_checkpoint = -1;  // -1: as --ckpts-per-epoch has it
 
     bool has_phases() const { return only_phases || does_training || does_evaluation || does_prediction; }
+    /// True for the line of the phases, not for that of the prediction alone.
+    bool only_predicts() const { return does_prediction && !does_training && !does_evaluation; }
 };
 
 inline const FineTuningSettings& fine_tuning_settings(const options::Settings& settings) {

@@ -339,9 +339,11 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
         if (other_file || own().generated || own().validation_file == own().text.file) return training_file();
         if (own().validation_file.empty()) return held_out_parts().validation;
     }
+    const bool without_labels = from_folder && own().only_predicts();
     if (validation_file_ == nullptr) {
         validation_file_ =
-            read(from_folder ? own().text.file : own().validation_file, data::GluePhase::evaluation, class_names());
+            read(from_folder ? own().text.file : own().validation_file,
+                 without_labels ? data::GluePhase::prediction : data::GluePhase::evaluation, class_names());
     }
     return validation_file_;
 }
