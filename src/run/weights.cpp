@@ -518,10 +518,30 @@ bool holds_slots(const graph::Graph& graph, const weights::Checkpoint& checkpoin
     });
 }
 
+namespace {
+
+/// Refuses weights of BERT that have no last layer for the task, as those of a pretraining.
+void expect_head(const std::map<std::string, TensorDesc>& wanted, const weights::Checkpoint& checkpoint,
+                 const std::string& path) {
+    const auto has = [](const auto& variables, const std::string& prefix) {
+        const auto found = variables.lower_bound(prefix);
+        return found != variables.end() && found->first.starts_with(prefix);
+    };
+    for (const std::string_view scope : {nn::kClassifierScope, nn::kAnswersScope}) {
+        const std::string head = std::string(scope) + "/";
+        if (!has(wanted, head) || has(checkpoint.tensors, head) || !has(checkpoint.tensors, "bert/")) continue;
+        throw Error(ErrorKind::data, "checkpoint '" + path + "' has no head for this task, " + head +
+                                         "...; train first: cnntrain train with --init-checkpoint " + path);
+    }
+}
+
+}  // namespace
+
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, weights::Checkpoint checkpoint,
                                                   const std::string& path) {
     checkpoint = in_own_layout(std::move(checkpoint), graph, path);
     const std::map<std::string, TensorDesc> wanted = model_descs(graph);
+    expect_head(wanted, checkpoint, path);
     std::set<std::string> slots;
     for (const auto& [name, tensor] : checkpoint.tensors) {
         if (is_slot(name, checkpoint.tensors)) slots.insert(name);
