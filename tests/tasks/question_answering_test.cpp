@@ -133,5 +133,21 @@ TEST_F(QuestionAnswering, MadeUpQuestionsAreNotPredicted) {
     }
 }
 
+TEST_F(QuestionAnswering, ACheckpointOfPretrainingHasNoHead) {
+    run(Command::pretrain,
+        "--vocab-size 512 --hidden-size 32 --num-attention-heads 2 --num-hidden-layers 1 --intermediate-size 32 "
+        "--max-position-embeddings 32 --seq-length 32 --max-predictions-per-seq 3 --generated-data --precision 32 "
+        "--seed 5 --threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 1 "
+        "--logs-path @pretrained");
+    const std::string line =
+        "--task question-answering --restore-path @pretrained/ckpt-0 --no-logs --doc-stride 8 "
+        "--max-query-length 6 --vocab-file " +
+        kData + "bert/vocab.txt " + kQuestions;
+    for (const Command command : {Command::validation, Command::inference}) {
+        EXPECT_THAT(test::message_of(ErrorKind::data, [&] { run(command, line); }),
+                    AllOf(HasSubstr("cls/squad/"), HasSubstr("train first"), HasSubstr("--init-checkpoint")));
+    }
+}
+
 }  // namespace
 }  // namespace cnntrain::run

@@ -433,6 +433,17 @@ TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
     expect_pretrained_encoder("bert/pooler/dense/kernel");
 }
 
+TEST_F(TextClassification, ACheckpointOfPretrainingHasNoHead) {
+    pretrain("");
+    const std::string line = kTask +
+                             "--restore-path @pretrained/ckpt-1 --data-dir @valid.tsv --vocab-file @vocab.txt "
+                             "--seq-length 8 --no-logs";
+    for (const Command command : {Command::validation, Command::inference}) {
+        EXPECT_THAT(test::message_of(ErrorKind::data, [&] { run(command, line); }),
+                    AllOf(HasSubstr("cls/classifier/"), HasSubstr("train first"), HasSubstr("--init-checkpoint")));
+    }
+}
+
 TEST_F(TextClassification, BeginsWithAGroupBert) {
     pretrain("--groupbert --no-static-mask --groupbert-conv-kernel-size 3 --use-qkv-bias");
     const std::string line = kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned";
@@ -585,6 +596,36 @@ TEST_F(TextClassification, AnEncoderOfTransformersWithNarrowHeadsAndNoPooler) {
     EXPECT_THAT(test::message_of(ErrorKind::data, [&] { run(Command::train, line + "--logs-path @half"); }),
                 HasSubstr("bert/pooler/dense/bias"))
         << "half a pooler";
+}
+
+TEST_F(TextClassification, AnEncoderOfTransformersWithOneTypeOfTokens) {
+    posix_files().make_directories(path("hf"));
+    run(Command::train, kTask + kTexts + kSizes +
+                            "--type-vocab-size 1 --use-qkv-split --use-qkv-bias --no-validation --epochs 1 "
+                            "--logs-path @drawn");
+    weights::Checkpoint encoder = loaded("drawn/ckpt-0");
+    std::erase_if(encoder.tensors, [](const auto& tensor) {
+        return tensor.first.starts_with("cls/") || tensor.first.ends_with("_m") || tensor.first.ends_with("_v");
+    });
+    encoder.metadata.clear();
+    weights::save(posix_files(), path("hf/model.safetensors"), encoder);
+    folder_.write("hf/vocab.txt", folder_.read("vocab.txt"));
+    folder_.write("hf/config.json",
+                  R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 64, "num_hidden_layers": 1,
+                      "num_attention_heads": 1, "intermediate_size": 64, "max_position_embeddings": 16,
+                      "type_vocab_size": 1, "layer_norm_eps": 1e-12, "hidden_act": "gelu"})");
+    const std::string line = kTask +
+                             "--data-dir @train.tsv --validation-file @valid.tsv --seq-length 8 --precision 32 "
+                             "--seed 5 --threads 1 --micro-batch-size 8 --epochs 8 --base-learning-rate 0.003 "
+                             "--init-checkpoint @hf/model.safetensors --logs-path @tuned";
+    EXPECT_EQ(tasks::text_settings(parsed(Command::train, line).settings).model.segment_types, 1);
+    EXPECT_EQ(run(Command::train, line).exit_code, 0);
+    const std::string types = "bert/embeddings/token_type_embeddings";
+    EXPECT_EQ(loaded("tuned/ckpt-0").tensors.at(types).shape(), Shape({1, 64}));
+    EXPECT_TRUE(same(loaded("tuned/ckpt-0").tensors.at(types), encoder.tensors.at(types)));
+    EXPECT_THAT(run(Command::validation, "--restore-path @tuned/ckpt-40 --no-logs").console,
+                HasSubstr("accuracy: 100.000 %"))
+        << "the texts can be learnt";
 }
 
 TEST_F(TextClassification, SaysWhatIsNotGiven) {
