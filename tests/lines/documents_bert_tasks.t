@@ -346,11 +346,11 @@ Lines of the scripts.
   Batch:            1 (micro-batch) x 50 (accumulated) x 4 (replicas) = 200
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, loc0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 2.0 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
-  Length:           1319 iterations, 2 epochs of 659 iterations; a log line every 1, host steps of 1
+  Length:           1318 iterations, 2 epochs of 659 iterations; a log line every 1, host steps of 1
   Optimiser:        AdamW, betas 0.9 and 0.999, weight decay 0.01, loss scaling 256
   Learning rate:    polynomial_decay, base 5e-05, warm-up 0.1
-  Rates:            1e-07 at 0, 4.1625e-05 at 329, 2.7736e-05 at 659, 1.3847e-05 at 989, 1e-07 at 1318
-  Checkpoints:      after iterations 500, 1000, 1319
+  Rates:            1e-07 at 0, 4.1618e-05 at 329, 2.7717e-05 at 659, 1.3858e-05 at 988, 1e-07 at 1317
+  Checkpoints:      after iterations 500, 1000, 1318
   Validation:       none
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/squad/output_bias, cls/squad/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
@@ -412,11 +412,11 @@ Lines of the scripts.
   Batch:            1 (micro-batch) x 10 (accumulated) x 4 (replicas) = 40
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, glu0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 9.1 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
-  Length:           7 iterations, 3 epochs of 2 iterations; a log line every 1, host steps of 1
+  Length:           6 iterations, 3 epochs of 2 iterations; a log line every 1, host steps of 1
   Optimiser:        AdamW, betas 0.9 and 0.999, weight decay 0.01, loss scaling 1
   Learning rate:    polynomial_decay, base 1.5e-05, warm-up 0.1
-  Rates:            1.2857e-05 at 0, 1.0714e-05 at 1, 6.4286e-06 at 3, 2.1429e-06 at 5, 1e-07 at 6
-  Checkpoints:      after iterations 7
+  Rates:            1.25e-05 at 0, 1e-05 at 1, 5e-06 at 3, 2.5e-06 at 4, 1e-07 at 5
+  Checkpoints:      after iterations 6
   Validation:       none
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/classifier/output_bias, cls/classifier/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
@@ -434,11 +434,11 @@ Lines of the scripts.
   Phases:           training and evaluation; results in the folder of the weights
   Batch:            1 (micro-batch) x 30 (accumulated) x 1 (replicas) = 30
   Pipeline:         5 stages on one device, split before hid1, hid5, hid9, glu0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 11.8 % with a lane for each stage
-  Length:           10 iterations, 3 epochs of 3 iterations; a log line every 1, host steps of 1
+  Length:           9 iterations, 3 epochs of 3 iterations; a log line every 1, host steps of 1
   Optimiser:        AdamW, betas 0.9 and 0.999, weight decay 0.01, loss scaling 1
   Learning rate:    polynomial_decay, base 1e-05, warm-up 0.1
-  Rates:            1e-07 at 0, 7.7778e-06 at 2, 4.4444e-06 at 5, 2.2222e-06 at 7, 1e-07 at 9
-  Checkpoints:      after iterations 3, 6, 10
+  Rates:            8.8889e-06 at 0, 6.6667e-06 at 2, 4.4444e-06 at 4, 2.2222e-06 at 6, 1e-07 at 8
+  Checkpoints:      after iterations 3, 6, 9
   Validation:       none
   Initial weights:  checkpoint/phase2/ckpt-1361.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/classifier/output_bias, cls/classifier/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu

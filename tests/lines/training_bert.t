@@ -234,7 +234,7 @@ training differ between processors.
   > END
   $ cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out | body | answers
   Total samples 50
-  Training will last 25 iterations and 25 steps will be executed.
+  Training will last 24 iterations and 24 steps will be executed.
   Using learning rate schedule polynomial_decay
   Warmup period set to 2 steps
   
@@ -249,12 +249,12 @@ training differ between processors.
   Saved checkpoint to checkpoint/squad/RUN/ckpt-10 in TIMEs
   step: 20, iteration: 20, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   Saved checkpoint to checkpoint/squad/RUN/ckpt-20 in TIMEs
+  step: 23, iteration: 23, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   step: 24, iteration: 24, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
-  step: 25, iteration: 25, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
-  Saved checkpoint to checkpoint/squad/RUN/ckpt-25 in TIMEs
+  Saved checkpoint to checkpoint/squad/RUN/ckpt-24 in TIMEs
   Training loop completed in TIMEs.
   training times: TIME s
-  [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-25.safetensors
+  [info] the trained weights checkpoint/squad/RUN: the newest checkpoint is taken, checkpoint/squad/RUN/ckpt-24.safetensors
   Command line: cnntrain run_squad.py --config tiny.json --do-training --do-predict --do-evaluation --train-file questions2.json --predict-file questions2.json --vocab-file words.txt --n-best-size 2 --output-dir out
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -285,7 +285,7 @@ training differ between processors.
   the dog? -> ANSWER
   x -> ANSWER
   z y x ? ? ? ! -> ANSWER
-  Inference [ckpt-25]: 50 features, throughput: RATE samples/sec
+  Inference [ckpt-24]: 50 features, throughput: RATE samples/sec
   inference throughput: RATE exmples/sec - Latency: N N N (mean min max) sec 
   Using SQuAD 2.0 evaluation file
   SQuAD 2.0 evaluation results: Exact Match: N, F1: N
@@ -309,16 +309,16 @@ training differ between processors.
   predictions.json
   $ python3 -c 'import json; print(max(map(len, json.load(open("out/best_predictions.json")).values())) <= 2)'
   True
-  $ cnntrain run_squad_runtime.py --config tiny.json --predict-file questions2.json --vocab-file words.txt --init-checkpoint checkpoint/squad/*/ckpt-25.safetensors --num-iter 3 --do-predict --n-best-size 2 --output-dir again | without_digits | grep -E "^(batch size|Inference|Using|SQuAD|Saved again)"
+  $ cnntrain run_squad_runtime.py --config tiny.json --predict-file questions2.json --vocab-file words.txt --init-checkpoint checkpoint/squad/*/ckpt-24.safetensors --num-iter 3 --do-predict --n-best-size 2 --output-dir again | without_digits | grep -E "^(batch size|Inference|Using|SQuAD|Saved again)"
   batch size: 2, latency avg: TIME, latency 99p: TIME ms, latency 99p9: TIME ms, throughput: RATE samples/sec, 
-  Inference [ckpt-25]: 50 features, throughput: RATE samples/sec
+  Inference [ckpt-24]: 50 features, throughput: RATE samples/sec
   Using SQuAD 2.0 evaluation file
   SQuAD 2.0 evaluation results: Exact Match: N, F1: N
   Saved again/predictions.json
   Saved again/best_predictions.json
   Saved again/null_odds.json
   $ cmp out/predictions.json again/predictions.json
-  $ cnntrain run_squad_runtime.py --config tiny.json --generated-data --vocab-file words.txt --do-predict --init-checkpoint checkpoint/squad/*/ckpt-25.safetensors
+  $ cnntrain run_squad_runtime.py --config tiny.json --generated-data --vocab-file words.txt --do-predict --init-checkpoint checkpoint/squad/*/ckpt-24.safetensors
   error: --do-predict and --do-evaluation need real questions: give --predict-file FILE.json without --generated-data
   [2]
   $ cnntrain run_squad.py --config tiny.json --train-file questions2.json --vocab-file words.txt

@@ -133,6 +133,16 @@ TEST_F(QuestionAnswering, MadeUpQuestionsAreNotPredicted) {
     }
 }
 
+/// 28 features, and batches of 8.
+TEST_F(QuestionAnswering, TheOriginalProgramCountsWholeBatchesOfAnEpoch) {
+    const std::string line = kNet + kQuestions + "--micro-batch-size 8 --epochs 4 --dry-run ";
+    const auto length = [](const std::string& options) {
+        return tasks::dry_run_text(tasks::parse_command_line(Command::train, test::words(options), {}));
+    };
+    EXPECT_THAT(length(line), HasSubstr(" 14 iterations, 4 epochs of 3 iterations"));
+    EXPECT_THAT(length(line + "--phases --do-training"), HasSubstr(" 12 iterations, 4 epochs of 3 iterations"));
+}
+
 TEST_F(QuestionAnswering, ACheckpointOfPretrainingHasNoHead) {
     run(Command::pretrain,
         "--vocab-size 512 --hidden-size 32 --num-attention-heads 2 --num-hidden-layers 1 --intermediate-size 32 "

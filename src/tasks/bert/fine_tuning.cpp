@@ -633,11 +633,16 @@ bool FineTuning::is_on_line(std::string_view key) const {
 
 schedule::RunPlan FineTuning::plan(std::int64_t samples) const {
     schedule::RunPlan plan = run::run_plan(settings(), samples);
+    const FineTuningSettings& own = fine_tuned();
+    // The original programs count the whole batches of an epoch.
+    if (own.only_phases && !settings().training.iterations && plan.iterations_per_epoch > 0) {
+        const double updates = static_cast<double>(plan.iterations_per_epoch) * plan.epochs;
+        plan.iterations = std::max<std::int64_t>(1, static_cast<std::int64_t>(updates));
+    }
     const std::int64_t updates = plan.iterations_per_host_step;
     const auto period = [&](std::int64_t steps) {
         return steps == 0 ? plan.iterations : (steps + updates - 1) / updates * updates;
     };
-    const FineTuningSettings& own = fine_tuned();
     if (own.steps_per_log >= 0) plan.log_freq = period(own.steps_per_log);
     if (own.steps_per_checkpoint >= 0) {
         plan.iterations_per_checkpoint = period(own.steps_per_checkpoint);
