@@ -504,3 +504,7 @@ The everyday form.
   Precision:        16.32, stochastic rounding ON, backend cpu
   Files:            ./logs/bert24x64_questions_bs8_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
   Disk:             checkpoints: 21 of 8.0 MB: 167.6 MB
+  $ (printf 'text\tlabel\n'; for i in $(seq 50); do printf 'good film\tlike\nbad plot\tdislike\n'; done) > texts.tsv
+  $ cnntrain train --task text-classification --data-dir texts.tsv $small --num-hidden-layers 2 --vocab-file tests/vocab.txt --dry-run | grep "chosen\|^Learning"
+  [info] chosen for about 101 texts and random weights, which need many updates at a high rate: --base-learning-rate 5e-04, --micro-batch-size 8, --epochs 50 and --warmup 0.1 (of the run: the first gradients of a new head are large)
+  Learning rate:    polynomial_decay, base 5e-04, warm-up 0.1

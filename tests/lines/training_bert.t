@@ -218,6 +218,21 @@ training differ between processors.
   log.txt
   predictions.csv
   predictions.json
+
+More of it learns these questions: each answer is printed with its probability and its place in the text.
+
+  $ cnntrain train --task question-answering --data-dir questions.json --vocab-file words.txt --vocab-size 512 --hidden-size 32 --num-hidden-layers 1 --num-attention-heads 2 --intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --doc-stride 8 --max-query-length 6 --micro-batch-size 4 --epochs 120 --epochs-per-ckpt 120 --base-learning-rate 0.003 --precision 32 --seed 5 --logs-path learnt > log || cat log
+  $ cnntrain inference --restore-path learnt --data-dir questions.json --no-logs | body
+  What sat on the mat? -> The cat (N)  in: The cat sat on the mat. A dog (the bi...
+  Who ran over the road? -> dog (N)  in: The cat sat on the mat. A dog (the bird) ran over the road,...
+  cat bird dog tree road mat the a hello world -> the bird (N)  in: ...he cat sat on the mat. A dog (the bird) ran over the road, and the c...
+  walk? -> cats walked to (N)  in: ...d) ran over the road, and the cats walked to the tree! Hello world: 1-2 12...
+  the dog? -> dog flew (N)  in: Caf\xc3\xa9 \xe5\x8c\x97\xe4\xba\xac the dog flew. The bird's tree. the cat sat... (esc)
+  x -> bird (N)  in: ...af\xc3\xa9 \xe5\x8c\x97\xe4\xba\xac the dog flew. The bird's tree. the cat sat on the ma... (esc)
+  z y x ? ? ? ! -> mat . the cat (N)  in: ...rd's tree. the cat sat on the mat . the cat sat on the mat . the cat sat ...
+  Inference [ckpt-840]: 28 features, throughput: RATE samples/sec
+  SQuAD 1.1 evaluation results: Exact Match: N, F1: N
+
   $ cnntrain validation --restore-path asked --data-dir questions.json | body
   Compilation time: TIME.
   SQuAD 1.1 evaluation results: Exact Match: N, F1: N [ckpt-0] (iteration: 0, epoch: N, throughput: RATE samples/sec, time: TIME)

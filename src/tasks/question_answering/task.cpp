@@ -302,10 +302,10 @@ run::Scored QuestionAnswering::scores(const run::RowOutputs& logits, const metri
     return scored;
 }
 
-/// The answer within its text, with a few characters on both sides.
+/// The answer within its text, with a few characters on both sides. Answers are words joined by one space.
 std::string in_context(const data::Question& question, const std::string& answer) {
     constexpr std::size_t kAround = 30;
-    const std::string& text = question.context->text;
+    const std::string text = joined(question.context->words, " ", [](std::string_view word) { return word; });
     const std::size_t at = answer.empty() ? std::string::npos : text.find(answer);
     if (at == std::string::npos) return "";
     const auto inside_character = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
