@@ -143,6 +143,22 @@ TEST(HelpTopics, ACommandGivesItsOptions) {
     expect_error("help send_request.py", ErrorKind::unsupported, {"Serving"});
 }
 
+TEST(HelpTopics, AnOriginalProgramIsCalledByItsName) {
+    for (const std::string script :
+         {"run_squad.py", "run_squad_runtime.py", "run_classifier.py", "run_pretraining.py"}) {
+        const Outcome outcome = run(script + " --help");
+        EXPECT_EQ(outcome.exit_code, 0) << script;
+        EXPECT_THAT(outcome.text, StartsWith("usage: " + script + " "));
+    }
+    EXPECT_THAT(run("run_squad.py --help-all").text, HasSubstr("\n  --doc-stride "));
+    EXPECT_THAT(run("run_classifier.py --help-all").text, HasSubstr("\n  --task-name "));
+}
+
+TEST(HelpTopics, AnAbsentScriptIsAnsweredWithALine) {
+    for (const std::string script : {"send_request.py", "create_wikipedia_dataset.sh"})
+        expect_error(script, ErrorKind::unsupported, {script, "type", "cnntrain "});
+}
+
 TEST(HelpTopics, AreFoundBySeveralWordsAndByTheirBeginning) {
     for (const auto& [asked, topic] : {std::pair{"exit codes", "exit-codes"},
                                        {"run folder", "run-folders"},

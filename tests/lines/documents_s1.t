@@ -68,11 +68,11 @@ S1-05.
     set:     TF_CPP_VMODULE=poplar_compiler=1
     command: cnntrain poprun -vv '--mpi-local-args=-x POPLAR_RUNTIME_OPTIONS' --num-instances 2 --num-replicas 2 --ipus-per-replica 2 python3 train.py --config resnext101_16ipus --replicas 2 --ckpts-per-epoch 0 --epochs 1 --logs-per-epoch 16 --no-validation --data-dir /no/such/data --gradient-accumulation-count 64 --num-io-tiles 32 --prefetch-depth 4
   tf1_resnet50_serving_infer_real_1ipu_batchsize_1
-    skipped: send_request.py: a client of a TensorFlow Serving server
+    skipped: send_request.py: a client of a TensorFlow Serving server, which cnntrain is not; type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 1000, which measures requests of its own threads; cnntrain convert RUN --to onnx writes a network for servers
   tf1_resnet50_serving_infer_real_1ipu_batchsize_8
-    skipped: send_request.py: a client of a TensorFlow Serving server
+    skipped: send_request.py: a client of a TensorFlow Serving server, which cnntrain is not; type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 1000, which measures requests of its own threads; cnntrain convert RUN --to onnx writes a network for servers
   tf1_resnet50_serving_infer_real_1ipu_batchsize_16
-    skipped: send_request.py: a client of a TensorFlow Serving server
+    skipped: send_request.py: a client of a TensorFlow Serving server, which cnntrain is not; type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 1000, which measures requests of its own threads; cnntrain convert RUN --to onnx writes a network for servers
   tf1_resnext101_train_real_pod16
     skipped: 8 instances on 1 core: at most 4 can run here
   tf1_efficientnet_b4_train_real_pod16

@@ -129,10 +129,11 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
 
 Scripts of the original programs that are not run, each with its replacement.
 
-  $ for script in send_request.py download_glue.py wiki_preprocess.py evaluate_squad.py fine_tune_squad.sh fine_tune_glue.sh fine_tune_GroupBERT_glue.sh pretrain.sh pretrain_and_finetune_BERT.sh pretrain_distributed.sh upload_run.py run_and_time.sh run_benchmark.py export_for_serving.py get_weights.py benchmark.py resnet.py; do cnntrain $script; done
-  error: send_request.py: a client of a TensorFlow Serving server
+  $ for script in send_request.py download_glue.py wiki_preprocess.py create_wikipedia_dataset.sh evaluate_squad.py fine_tune_squad.sh fine_tune_glue.sh fine_tune_GroupBERT_glue.sh pretrain.sh pretrain_and_finetune_BERT.sh pretrain_distributed.sh upload_run.py run_and_time.sh run_benchmark.py export_for_serving.py get_weights.py benchmark.py resnet.py; do cnntrain $script; done
+  error: send_request.py: a client of a TensorFlow Serving server, which cnntrain is not; type: cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 1000, which measures requests of its own threads; cnntrain convert RUN --to onnx writes a network for servers
   error: download_glue.py: cnntrain fetches weights alone; download the tasks from https://gluebenchmark.com/tasks and name their folder: cnntrain run_classifier.py --task-name mrpc --data-dir DIR
   error: wiki_preprocess.py: cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line between documents; other programs extract them from Wikipedia's dump
+  error: create_wikipedia_dataset.sh: type its two lines, for texts with a sentence a line: cnntrain dataset bert --input-file TEXT --vocab-file V --output-file F --sequence-length 128 --mask-tokens 20 --duplication-factor 5 --remask --do-lower-case, then with 384 and 58
   error: evaluate_squad.py: cnntrain validation --restore-path RUN --data-dir dev-v1.1.json evaluates a network, and so does cnntrain run_squad.py --do-predict --do-evaluation
   error: fine_tune_squad.sh: type its line: cnntrain run_squad.py --config configs/squad_large.json --do-training --do-predict --do-evaluation --train-file F --predict-file F --vocab-file V --init-checkpoint CKPT
   error: fine_tune_glue.sh: type its line: cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --data-dir DIR --do-training --do-evaluation --do-predict --vocab-file V --init-checkpoint CKPT --output-dir OUT

@@ -17,7 +17,10 @@ struct Absent {
 };
 
 constexpr Absent kMissingScripts[] = {
-    {"send_request.py", "a client of a TensorFlow Serving server"},
+    {"send_request.py",
+     "a client of a TensorFlow Serving server, which cnntrain is not; type: cnntrain inference --dataset imagenet "
+     "--generated-data --model-size 50 --iterations 1000, which measures requests of its own threads; cnntrain convert "
+     "RUN --to onnx writes a network for servers"},
     {"download_glue.py",
      "cnntrain fetches weights alone; download the tasks from https://gluebenchmark.com/tasks and name their folder: "
      "cnntrain "
@@ -25,6 +28,10 @@ constexpr Absent kMissingScripts[] = {
     {"wiki_preprocess.py",
      "cnntrain dataset bert --input-file TEXT --vocab-file V reads texts with a sentence a line and an empty line "
      "between documents; other programs extract them from Wikipedia's dump"},
+    {"create_wikipedia_dataset.sh",
+     "type its two lines, for texts with a sentence a line: cnntrain dataset bert --input-file TEXT --vocab-file V "
+     "--output-file F --sequence-length 128 --mask-tokens 20 --duplication-factor 5 --remask --do-lower-case, then "
+     "with 384 and 58"},
     {"evaluate_squad.py",
      "cnntrain validation --restore-path RUN --data-dir dev-v1.1.json evaluates a network, and so does cnntrain "
      "run_squad.py --do-predict --do-evaluation"},
