@@ -302,6 +302,9 @@ Tests of the original programs, with small configurations.
   Seed:             1234
   Files:            none
   Compiled model:   model_*.cnntrain_exec in the current folder
+  $ cnntrain run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --generated-data --vocab-file tests/vocab.txt --print-config | grep "^  iterations\|inference_thread"
+    num_inference_thread                  2                           command line
+    iterations                            1000                        command line
 
 Lines of the scripts.
 
