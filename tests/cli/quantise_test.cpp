@@ -23,7 +23,7 @@ namespace {
 class Quantise : public test::SuiteFolder<Quantise> {
 public:
     static void prepare() {
-        ASSERT_EQ(run("dataset cifar --train 4000 --test 500 --output-dir " + at("data")).exit_code, 0);
+        ASSERT_EQ(run("dataset cifar --train 4000 --output-dir " + at("data")).exit_code, 0);
         const Outcome outcome = run(training("--batch-norm --epochs 2 --logs-path " + at("run")));
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
         const Outcome made = run("quantise " + at("run"));

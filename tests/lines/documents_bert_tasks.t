@@ -52,7 +52,7 @@ Benchmarks.
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             2243
-  Files:            checkpoint/squad/bert24x1024_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/squad/bert24x1024_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 4.0 GB: 8.0 GB
   $ cnntrain poprun --vv --num-instances 1 --num-replicas 1 --ipus-per-replica 4 python3 run_squad.py --config configs/groupbert/squad/squad_base.json --do-training --do-predict --do-evaluation --init-checkpoint "checkpoint/phase2/ckpt-1361" --train-file $DATASETS_DIR/squad/train-v1.1.json --vocab-file $DATASETS_DIR/ckpts/uncased_L-2_H-128_A-2/vocab.txt --predict-file $DATASETS_DIR/squad/dev-v1.1.json --wandb --wandb-name tf1_groupbert_squad_base $small --dry-run | sed '/POPRUN/d'
   ===
@@ -86,7 +86,7 @@ Benchmarks.
   Validation:       none
   Initial weights:  checkpoint/phase2/ckpt-1361.safetensors; the state in it is another optimiser's (there is no cls/squad/output_weights/lamb_m) and left out: the run's begins anew; drawn anew: cls/squad/output_bias, cls/squad/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
-  Files:            ./logs/groupbert12x64_questions_bs1x40p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./logs/groupbert12x64_questions_bs1x40p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 3 of 8.8 MB: 26.4 MB
   $ cnntrain poprun --vv --num-instances 1 --num-replicas 4 --ipus-per-replica 4 python3 run_squad.py --config configs/squad_large.json --do-training --do-predict --do-evaluation --init-checkpoint "checkpoint/phase2/ckpt-2098" --train-file $DATASETS_DIR/squad/train-v1.1.json --vocab-file $DATASETS_DIR/ckpts/uncased_L-24_H-1024_A-16/vocab.txt --predict-file $DATASETS_DIR/squad/dev-v1.1.json --wandb --wandb-name tf1_bert_squad_large $small --dry-run | sed '/POPRUN/d'
   ===
@@ -121,7 +121,7 @@ Benchmarks.
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/squad/output_bias, cls/squad/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             2243
-  Files:            checkpoint/squad/bert24x64_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/squad/bert24x64_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 3 of 8.0 MB: 23.9 MB
   $ cnntrain run_classifier.py --config configs/glue_base.json --task-name mrpc --do-training --init-checkpoint "" --num-train-steps 4 --data-dir $DATASETS_DIR/glue/MRPC --dry-run
   [info] --steps-per-tensorboard changes nothing: there are no histograms
@@ -146,7 +146,7 @@ Benchmarks.
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             7801
-  Files:            checkpoint/glue/bert12x768_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/glue/bert12x768_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 1.3 GB: 2.6 GB
   $ cnntrain run_classifier.py --config configs/glue_large.json --task-name mrpc --do-training --init-checkpoint "" --num-train-steps 4 --data-dir $DATASETS_DIR/glue/MRPC --dry-run
   [info] --steps-per-tensorboard changes nothing: there are no histograms
@@ -171,7 +171,7 @@ Benchmarks.
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             7801
-  Files:            checkpoint/glue/bert24x1024_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/glue/bert24x1024_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 4.0 GB: 8.0 GB
   $ cnntrain run_squad_runtime.py --config configs/squad_large_inference_2ipu.json --init-checkpoint "" --generated-data --vocab-file $DATASETS_DIR/tf_wikipedia/ckpts/uncased_L-24_H-1024_A-16/vocab.txt --gradient-accumulation-count 80000 --device-iterations 1000 --embedded-runtime --micro-batch-size 1 --num-iter 10000 --dry-run
   [info] --gradient-accumulation-count and --device-iterations change nothing: they are for training
@@ -250,7 +250,7 @@ Tests of the original programs, with small configurations.
   Checkpoints:      after iterations 10
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
-  Files:            ./logs/bert2x128_questions_bs1x240p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./logs/bert2x128_questions_bs1x240p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 52.2 MB: 104.5 MB
   $ cnntrain run_classifier.py --config tests/configs/glue_tiny.json --num-train-steps 10 --synthetic-data --do-training --vocab-file tests/vocab.txt --dry-run
   Dry run:          train; no sample is computed, nothing is written
@@ -267,7 +267,7 @@ Tests of the original programs, with small configurations.
   Checkpoints:      after iterations 10
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
-  Files:            ./logs/bert1x1024_text_bs3x6p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./logs/bert1x1024_text_bs3x6p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 543.6 MB: 1.1 GB
   $ cnntrain run_classifier.py --config tests/configs/glue_tiny_regression.json --num-train-steps 10 --synthetic-data --do-training --vocab-file tests/vocab.txt --dry-run
   Dry run:          train; no sample is computed, nothing is written
@@ -284,7 +284,7 @@ Tests of the original programs, with small configurations.
   Checkpoints:      after iterations 10
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
-  Files:            ./logs/bert1x1024_text_bs3x6p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./logs/bert1x1024_text_bs3x6p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 543.6 MB: 1.1 GB
   $ cnntrain run_squad_runtime.py --config tests/configs/squad_large_inference_2ipu.json --gradient-accumulation-count 40 --device-iterations 20 --embedded-runtime --micro-batch-size 2 --vocab-file tests/vocab.txt --generated-data --dry-run
   [info] --gradient-accumulation-count and --device-iterations change nothing: they are for training
@@ -329,7 +329,7 @@ Lines of the scripts.
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/squad/output_bias, cls/squad/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             2243
-  Files:            checkpoint/squad/bert24x64_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/squad/bert24x64_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 3 of 8.0 MB: 23.9 MB
   $ cnntrain run_squad.py --config configs/squad_large_V2.json --do-training --do-predict --do-evaluation --init-checkpoint checkpoint/phase2/ckpt-2098 --vocab-file tests/vocab.txt $small --dry-run | grep -v "missing:"
   [info] --parallel-io-threads changes nothing: --input-threads sets their number
@@ -358,7 +358,7 @@ Lines of the scripts.
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/squad/output_bias, cls/squad/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             7801
-  Files:            checkpoint/squad/bert24x64_questions_bs1x50px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/squad/bert24x64_questions_bs1x50px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 4 of 8.0 MB: 31.9 MB
   $ cnntrain run_squad.py --config configs/squad_base.json --do-training --do-predict --do-evaluation --vocab-file tests/vocab.txt --dry-run
   [info] --parallel-io-threads changes nothing: --input-threads sets their number
@@ -381,7 +381,7 @@ Lines of the scripts.
   Validation:       none
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             1234
-  Files:            ./checkpoint/squad/bert12x768_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./checkpoint/squad/bert12x768_questions_bs1x260px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 22 of 1.3 GB: 28.7 GB
   $ cnntrain run_squad.py --config configs/squad_base_V2.json --do-training --vocab-file tests/vocab.txt --dry-run | sed 's/; known in.*//'
   error: unknown configuration 'configs/squad_base_V2.json'; did you mean 'squad_base'?
@@ -424,7 +424,7 @@ Lines of the scripts.
   Initial weights:  checkpoint/phase2/ckpt-2098.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/classifier/output_bias, cls/classifier/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
   Seed:             7801
-  Files:            checkpoint/glue/bert24x64_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            checkpoint/glue/bert24x64_text_bs1x10px4r_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 2 of 8.0 MB: 16.1 MB
   $ cnntrain run_classifier.py --config configs/groupbert/glue_base.json --task-name mrpc --data-dir $DATASETS_DIR/glue --do-training --do-evaluation --vocab-file tests/vocab.txt --init-checkpoint checkpoint/phase2/ckpt-1361 $small --dry-run
   [info] ************* Using GroupBERT model architecture *************
@@ -445,7 +445,7 @@ Lines of the scripts.
   Validation:       none
   Initial weights:  checkpoint/phase2/ckpt-1361.safetensors; the state in it is another optimiser's (there is no bert/embeddings/word_embeddings/adam_m) and left out: the run's begins anew; drawn anew: cls/classifier/output_bias, cls/classifier/output_weights
   Precision:        16.32, stochastic rounding ON, backend cpu
-  Files:            ./logs/groupbert12x64_text_bs1x30p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Files:            ./logs/groupbert12x64_text_bs1x30p_???/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, event/events.out.tfevents.*
   Disk:             checkpoints: 4 of 8.9 MB: 35.4 MB
 
 GLUE's tasks by name.
@@ -477,7 +477,7 @@ AX has no labels: it is predicted with MNLI's weights. STS-B's scores need no co
   [info] kept in arguments.json but without effect, because they only steer IPUs: --matmul-serialize-factor --available-memory-proportion
   Dry run:          train; no sample is computed, nothing is written
   Configuration:    configs/glue_large.json
-  Model:            BERT of 24 layers, 64 wide, 669187 parameters, 1.3727 GFLOP forward per text
+  Model:            BERT of 24 layers, 64 wide, 669187 parameters, 1.3731 GFLOP forward per text
   Data:             1 validation texts of at most 384 tokens, 3 classes: contradiction, entailment, neutral
   Phases:           prediction; results in OUT
   Validation:       1 batches of 1

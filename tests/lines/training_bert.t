@@ -263,7 +263,6 @@ More of it learns these questions: each answer is printed with its probability a
   step: 10, iteration: 10, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   Saved checkpoint to checkpoint/squad/RUN/ckpt-10 in TIMEs
   step: 20, iteration: 20, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
-  Saved checkpoint to checkpoint/squad/RUN/ckpt-20 in TIMEs
   step: 23, iteration: 23, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   step: 24, iteration: 24, epoch: N, lr: N, loss: N, throughput: RATE samples/sec, batch time: TIME, total_time: TIME
   Saved checkpoint to checkpoint/squad/RUN/ckpt-24 in TIMEs

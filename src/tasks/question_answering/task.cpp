@@ -39,8 +39,8 @@ namespace {
 using run::Samples;
 using run::Topic;
 
-constexpr const char* kExact = "exact_match";
-constexpr const char* kF1 = "f1";
+constexpr const char* kExactMatch = "exact_match";
+constexpr const char* kWordF1 = "f1";
 
 class QuestionAnswering final : public FineTuning, public run::Scorer {
 public:
@@ -82,7 +82,7 @@ private:
     /// The head may be missing; a pooler and heads of pretraining are ignored.
     run::TaskTraits traits_{
         .loss = std::string(nn::kLoss),
-        .metrics = {{run::Metric::accuracy, {kF1}}},
+        .metrics = {{run::Metric::accuracy, {kWordF1}}},
         .first_weights = {.last_layer = {std::string(nn::kAnswersScope) + "/"}, .may_have = {"cls/", "bert/pooler/"}},
         .answers = run::AnswerForm::positions};
     run::EvaluationGraphs graphs_{settings(), backend()};
@@ -100,7 +100,7 @@ metrics::Columns answer_columns(bool v2) {
                     {"loss_batch", "loss"},
                     {"feature_per_sec", "througput"}};  // as the original program spells it
     columns.training = {{.name = "loss", .output = loss, .label = "loss"}};
-    columns.validation = {run::score_column(kExact, "exact match"), run::score_column(kF1, "F1")};
+    columns.validation = {run::score_column(kExactMatch, "exact match"), run::score_column(kWordF1, "F1")};
     if (!v2) return columns;
     for (const char* name : {"HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1", "best_exact", "best_exact_thresh",
                              "best_f1", "best_f1_thresh"})
@@ -294,7 +294,7 @@ run::Scored QuestionAnswering::scores(const run::RowOutputs& logits, const metri
     const data::AnswerScores with = found.answerable.value_or(data::AnswerScores{});
     const data::AnswerScores without = found.unanswerable.value_or(data::AnswerScores{});
     run::Scored scored;
-    scored.values = {{kExact, found.all.exact},        {kF1, found.all.f1},
+    scored.values = {{kExactMatch, found.all.exact},   {kWordF1, found.all.f1},
                      {"HasAns_exact", with.exact},     {"HasAns_f1", with.f1},
                      {"NoAns_exact", without.exact},   {"NoAns_f1", without.f1},
                      {"best_exact", found.best_exact}, {"best_exact_thresh", found.best_exact_threshold},
