@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cnntrain {
 
@@ -78,7 +79,9 @@ public:
     WireMessage& add(int number, float value) { return raw(number, 5, fixed_width(value)); }
     WireMessage& add_fixed32(int number, std::uint32_t value) { return raw(number, 5, fixed_width(value)); }
 
-    const std::string& bytes() const { return bytes_; }
+    void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+    const std::string& bytes() const& { return bytes_; }
+    std::string bytes() && { return std::move(bytes_); }
 
 private:
     std::string& key(int number, unsigned wire_type) {

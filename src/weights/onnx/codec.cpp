@@ -95,28 +95,36 @@ std::uint64_t tensor_bytes(const OnnxModel& model) {
     return sum;
 }
 
+constexpr std::uint64_t kOther = std::uint64_t{1} << 20;  // bytes of all but weights, about
+
+WireMessage graph_message(const OnnxModel& model) {
+    WireMessage to;
+    to.reserve(tensor_bytes(model) + kOther);
+    for (const OnnxNode& node : model.nodes)
+        to.add(1, node_message(node));
+    to.add(2, model.name);
+    for (const OnnxTensor& tensor : model.tensors)
+        to.add(5, tensor_message(tensor));
+    for (const OnnxPort& port : model.inputs)
+        to.add(11, port_message(port));
+    for (const OnnxPort& port : model.outputs)
+        to.add(12, port_message(port));
+    return to;
+}
+
 }  // namespace
 
 std::string encode(const OnnxModel& model) {
     constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 24);
     if (tensor_bytes(model) > kMostBytes)
         throw Error(ErrorKind::unsupported, "the weights take more than the 2 GiB that one ONNX file can hold");
-    WireMessage graph;
-    for (const OnnxNode& node : model.nodes)
-        graph.add(1, node_message(node));
-    graph.add(2, model.name);
-    for (const OnnxTensor& tensor : model.tensors)
-        graph.add(5, tensor_message(tensor));
-    for (const OnnxPort& port : model.inputs)
-        graph.add(11, port_message(port));
-    for (const OnnxPort& port : model.outputs)
-        graph.add(12, port_message(port));
     WireMessage file;
-    file.add(1, model.ir_version).add(2, "cnntrain").add(3, model.producer_version).add(7, graph);
+    file.reserve(tensor_bytes(model) + kOther);
+    file.add(1, model.ir_version).add(2, "cnntrain").add(3, model.producer_version).add(7, graph_message(model));
     file.add(8, WireMessage().add(1, "").add(2, model.opset));
     for (const auto& [key, value] : model.metadata)
         file.add(14, WireMessage().add(1, key).add(2, value));
-    return file.bytes();
+    return std::move(file).bytes();
 }
 
 namespace {
