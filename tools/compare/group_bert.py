@@ -13,7 +13,8 @@ NEEDS = []
 SEQUENCE = ["--sequence-length", 128, "--mask-tokens", 20]
 NETWORK = ["--hidden-size", 128, "--num-attention-heads", 4, "--num-hidden-layers", 4, "--intermediate-size", 512,
            "--max-position-embeddings", 128, "--seq-length", 128, "--max-predictions-per-seq", 20]
-TRAINING = ["--micro-batch-size", 16, "--optimizer", "adamw", "--base-learning-rate", 1e-3, "--precision", 32]
+TRAINING = ["--micro-batch-size", 16, "--gradient-accumulation-count", 1, "--optimizer", "adamw",
+            "--base-learning-rate", 1e-3, "--precision", 32]
 
 
 def add_options(parser):
