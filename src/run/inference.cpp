@@ -215,7 +215,7 @@ data::LoaderSettings loader_of(const options::Settings& settings, const Host& ho
     return loader;
 }
 
-/// Whether any rank is asked to stop. All ranks call it after each batch.
+/// True if any rank is asked to stop. All ranks call it after each batch.
 bool stops(const Host& host) {
     const bool mine = host.stop_requested && host.stop_requested();
     comm::Communicator& ranks = *host.communicator;

@@ -26,7 +26,7 @@ namespace {
 
 const std::string kData = CNNTRAIN_SOURCE_DIR "/tests/data/";
 
-/// What is learned. "@name" is a file in the test's folder.
+/// A kind of fine-tuning. "@name" is a file in the test's folder.
 struct Form {
     std::string name;
     std::string line;
@@ -157,7 +157,7 @@ protected:
         return values;
     }
 
-    /// Without the shifts of all tokens' scores, on which a softmax over them does not depend: they are rounding.
+    /// Leaves out shifts of all tokens' scores, on which a softmax over them does not depend: they are rounding.
     std::map<std::string, HostTensor> tensors(const std::string& run) const {
         auto all = weights::load(posix_files(), folder_ / (run + "/ckpt-5.safetensors")).tensors;
         std::erase_if(all, [](const auto& entry) {

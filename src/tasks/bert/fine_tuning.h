@@ -114,7 +114,7 @@ public:
     run::TaskDescription description() const override;
     schedule::RunPlan plan(std::int64_t samples) const override;
     run::Rate rate(const schedule::RunPlan& plan) const override;
-    /// For phases of the original programs.
+    /// Lines of the phases of the original programs.
     std::string printed_at(const run::Moment& moment) const override;
 
 protected:
