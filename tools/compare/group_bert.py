@@ -7,7 +7,7 @@ import pathlib
 import re
 import statistics
 
-from common import head, row, run as run_program, spread
+from common import head, row, run as run_program
 
 NEEDS = []
 SEQUENCE = ["--sequence-length", 128, "--mask-tokens", 20]
@@ -52,11 +52,11 @@ def run(args):
              for name, path, copies in (("train", args.train, 10), ("valid", args.valid, 1))]
     sides = {"BERT": [], "GroupBERT": ["--groupbert"]}
     values = {name: [] for name in sides}
+    head("network", "seed", "loss of masked words", "sequences/s")
     for seed in args.seeds:
         for name, network in sides.items():
             values[name].append(pretrain(args, files, seed, network))
-    head("network", "loss of masked words by seed", "mean", "sequences/s")
+            row(name, seed, *(f"{value:.3f}" for value in values[name][-1]))
     for name, found in values.items():
-        losses, rates = zip(*found)
-        row(name, " ".join(f"{loss:.3f}" for loss in losses), f"{statistics.mean(losses):.3f}", spread(rates))
+        row(name, "mean", *(f"{statistics.mean(column):.3f}" for column in zip(*found)))
     return 0
